@@ -1,0 +1,111 @@
+"""What a hook may see and do: read the state, ask the model for a summary, compact the context.
+
+`compact` is the one way to change the context: it checks the rules, emits ContextCompacted, or refuses
+with a reason. Knows nothing of tools or of the loop.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+
+from harness.compaction import Plan, Summary, refusal
+from harness.context import make_entry
+from harness.events import (
+    BoundaryMeasured,
+    CompactionRefused,
+    ContextCompacted,
+    Event,
+    SummaryCallEnded,
+    SummaryCallStarted,
+)
+from harness.gateway import Gateway
+from harness.messages import SummaryMessage
+from harness.model_errors import ModelError
+from harness.replay import State, TaskRecord
+from harness.request import Request, digest
+from harness.sizes import Size, Usage
+from harness.tokens import size_of_message
+
+
+class Agent:
+    """The agent as an extension sees it, for the time of one task."""
+
+    def __init__(self, state: State, emit: Callable[[Event], object], gateway: Gateway) -> None:
+        self.state = state
+        self._emit = emit
+        self._gateway = gateway
+
+    @property
+    def task(self) -> TaskRecord:
+        """Return the current task."""
+        return self.state.tasks[-1]
+
+    @property
+    def settings(self) -> dict[str, int]:
+        """Return the settings in force."""
+        return self.state.settings
+
+    def measured(self, plan: Plan) -> None:
+        """Report what a strategy counted and whether it acts."""
+        outcome = "past" if plan.past else "within" if plan.removed else "none"
+        counted = {name: getattr(plan, name) for name in ("strategy", "unit", "measured", "budget")}
+        self._emit(BoundaryMeasured(task=self.task.task, outcome=outcome, **counted))
+
+    def refuse(self, strategy: str, reason: str, detail: str = "") -> None:
+        """Report that a compaction was wanted and that everything stays as it was."""
+        self._emit(CompactionRefused(task=self.task.task, strategy=strategy, reason=reason, detail=detail))
+
+    async def ask(
+        self, messages: tuple[dict[str, str], ...], *, attempt: int, clipped: int, max_tokens: int
+    ) -> SummaryCallEnded:
+        """Call the session's model apart from the context and return what came back. Raises ModelError."""
+        model = self.state.model
+        assert model, "a session chooses its model before its first request"
+        request = Request(model.model, messages, (), max_tokens)
+        call, task = len(self.state.calls) + 1, self.task.task
+        size = sum((size_of_message(message) for message in messages), Size())
+        self._emit(
+            SummaryCallStarted(
+                call=call, task=task, attempt=attempt, messages=messages, max_tokens=max_tokens,
+                clipped=clipped, size=size, digest=digest(request),
+            )
+        )  # fmt: skip
+        began = time.monotonic()
+        answer = {"call": call, "task": task, "attempt": attempt}
+        try:
+            reply = await self._gateway.stream(request, lambda text, kind: None)
+        except ModelError as error:
+            seconds = time.monotonic() - began
+            self._emit(SummaryCallEnded(text="", finish=error.kind, usage=Usage(), seconds=seconds, **answer))
+            raise
+        finish = "tool_calls" if reply.calls and not reply.text.strip() else reply.finish
+        spent = {"usage": reply.usage, "seconds": reply.seconds}
+        ended = SummaryCallEnded(text=reply.text.strip(), finish=finish, **spent, **answer)
+        self._emit(ended)
+        return ended
+
+    def compact(self, plan: Plan, summary: Summary) -> bool:
+        """Replace what `plan` removes by `summary`, or refuse and change nothing; return whether it did."""
+        context = self.state.context
+        message = SummaryMessage(summary.preface, summary.text)
+        entry = make_entry(0, self.task.task, message, size_of_message)
+        if reason := refusal(context, plan, entry):
+            self.refuse(plan.strategy, reason)
+            return False
+        removed = sum((each.size for each in context.entries[: len(plan.removed)]), Size())
+        before = context.total
+        model = self.state.model
+        self._emit(
+            ContextCompacted(
+                number=len(self.state.compactions) + 1, task=self.task.task,
+                measured_after=entry.size.chars if plan.unit == "characters" else entry.size.tokens,
+                before=before, after=before - removed + entry.size,
+                model=model.model if model else "", **asdict(plan), **_cost(summary),
+            )
+        )  # fmt: skip
+        return True
+
+
+def _cost(summary: Summary) -> dict[str, object]:
+    names = ("preface", "shortened", "calls", "usage", "seconds")
+    return {name: getattr(summary, name) for name in names} | {"summary": summary.text}

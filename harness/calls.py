@@ -1,0 +1,100 @@
+"""Runs the tool calls of one reply: each becomes exactly one result, whatever goes wrong.
+
+Knows nothing of the model; it gets the calls and emits what happens to them.
+"""
+
+import json
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from harness.events import ApprovalRequested, Event, ToolEnded, ToolStarted
+from harness.messages import ToolCall, clean
+from harness.tools import Arguments, Tool, ToolError
+
+# The same call this often in a row is not run again; a task that goes on so is ended.
+REPEATS_REFUSED, REPEATS_ENDED = 3, 5
+# A tool bounds its own result; this holds for one that does not. Characters.
+RESULT_CHARS = 100_000
+
+Approve = Callable[[ApprovalRequested], Awaitable[str]]
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "object": (dict,),
+    "array": (list,),
+}  # fmt: skip
+
+
+class Calls:
+    """Runs calls for one task and counts how often the same one comes in a row.
+
+    approve: asks a person; returns "" for yes, or the text that tells the model why not.
+    """
+
+    def __init__(
+        self,
+        tools: dict[str, Tool],
+        emit: Callable[[Event], object],
+        approve: Approve,
+        approval_seconds: int,
+    ) -> None:
+        self._tools, self._emit, self._approve = tools, emit, approve
+        self._approval_seconds = approval_seconds
+        self._last = ("", "")
+        self.repeats = 0
+
+    async def run(self, task: int, call: ToolCall) -> None:
+        """Run one call and emit its result. Only a cancellation leaves it without one."""
+        named = {"task": task, "call_id": call.id, "name": call.name, "arguments": call.arguments}
+        same = (call.name, call.arguments) == self._last
+        self.repeats = self.repeats + 1 if same else 1
+        self._last = (call.name, call.arguments)
+        began = time.monotonic()
+        try:
+            text, ok = await self._result(named, call), True
+        except ToolError as error:
+            text, ok = str(error), False
+        except Exception as error:  # a tool is not ours: whatever it raises becomes a result
+            text, ok = f"The tool failed: {error!r}. Try another way.", False
+        if len(text) > RESULT_CHARS:
+            text = f"{text[:RESULT_CHARS]}\n[{len(text) - RESULT_CHARS} more characters left out]"
+        self._emit(ToolEnded(text=clean(text), ok=ok, seconds=time.monotonic() - began, **named))
+
+    async def _result(self, named: dict[str, Any], call: ToolCall) -> str:
+        tool = self._tools.get(call.name)
+        if not tool:
+            raise ToolError(f"There is no tool `{call.name}`. The tools are: {', '.join(self._tools)}.")
+        arguments = parse(call.arguments, tool)
+        if self.repeats >= REPEATS_REFUSED:
+            raise ToolError(
+                f"This very call came {self.repeats} times in a row and was not run again. Its result would "
+                "be the same. Do something else, or answer with what you know."
+            )
+        if tool.asks:
+            preview = tool.preview(arguments) if tool.preview else ""
+            asked = ApprovalRequested(preview=clean(preview), seconds=self._approval_seconds, **named)
+            if refused := await self._approve(asked):
+                raise ToolError(refused)
+        self._emit(ToolStarted(**named))
+        return await tool.run(arguments)
+
+
+def parse(text: str, tool: Tool) -> Arguments:
+    """Return a call's arguments as the tool expects them. ToolError tells the model what is wrong."""
+    try:
+        arguments = json.loads(text or "{}")
+    except ValueError as error:
+        raise ToolError(f"The arguments are no valid JSON ({error}). Send the call again.") from error
+    if not isinstance(arguments, dict):
+        raise ToolError("The arguments must be one JSON object. Send the call again.")
+    properties = tool.parameters.get("properties", {})
+    if missing := [name for name in tool.parameters.get("required", []) if name not in arguments]:
+        raise ToolError(f"`{tool.name}` needs {', '.join(f'`{name}`' for name in missing)}.")
+    if unknown := [name for name in arguments if name not in properties]:
+        raise ToolError(f"`{tool.name}` does not take {', '.join(f'`{name}`' for name in unknown)}.")
+    for name, value in arguments.items():
+        wanted = properties[name].get("type", "")
+        right = isinstance(value, _TYPES.get(wanted, (object,)))
+        # To Python a bool is an int; to a schema it is not.
+        if not right or (isinstance(value, bool) and wanted in ("integer", "number")):
+            raise ToolError(f"`{name}` of `{tool.name}` must be of type {wanted}.")
+    return arguments

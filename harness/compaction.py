@@ -1,0 +1,94 @@
+"""Where a context may be cut, and whether a compaction may take effect. Pure: it calls no model.
+
+A plan says what would be removed; `refusal` holds every strategy to the same rules before anything changes.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.compaction_events import Unit
+from harness.context import Context, Entry
+from harness.messages import AssistantMessage, ToolResult
+from harness.sizes import Size, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A cut that a strategy wants.
+
+    measured: what the strategy counted, in `unit`, to be compared with `budget`.
+    cut: journal number from which on entries are kept. removed, kept: the entries' journal numbers.
+    """
+
+    strategy: str
+    trigger: str
+    unit: Unit
+    budget: int
+    measured: int
+    cut: int
+    removed: tuple[int, ...]
+    kept: tuple[int, ...]
+
+    @property
+    def past(self) -> bool:
+        """Whether the strategy acts: the measure is strictly above the budget."""
+        return self.measured > self.budget
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A summary that could take effect, and what it cost. `shortened` says how it came under its limit."""
+
+    preface: str
+    text: str
+    shortened: str
+    calls: tuple[int, ...]
+    usage: Usage
+    seconds: float
+
+
+def plan_boundary(context: Context, *, task: int, start: int, budget: int) -> Plan:
+    """Plan the cut of lab 07: before `task`, whose first journal number is `start`.
+
+    Measured are the characters of JSON of the finished tasks' messages. The summary of an earlier
+    compaction is replaced too, but not measured: it has a limit of its own, and with it most tasks would
+    end past the budget.
+    """
+    before = [entry for entry in context.entries if entry.task < task or entry.category == "summary"]
+    kept = context.entries[len(before) :]
+    measured = sum(entry.size.chars for entry in before if entry.category != "summary")
+    seqs = tuple(entry.seq for entry in before), tuple(entry.seq for entry in kept)
+    return Plan("task boundary", "task ended", "characters", budget, measured, start, *seqs)
+
+
+def refusal(context: Context, plan: Plan, summary: Entry) -> str:
+    """Return the code of the rule that `plan` with `summary` would break, or "" if it may take effect."""
+    removed, kept = context.entries[: len(plan.removed)], context.entries[len(plan.removed) :]
+    if not any(entry.category != "summary" for entry in removed):
+        return "nothing_to_cut"
+    # A message that came while the summary was written is kept, behind the ones of the plan.
+    now = tuple(entry.seq for entry in kept[: len(plan.kept)])
+    if tuple(entry.seq for entry in removed) != plan.removed or now != plan.kept:
+        return "context_changed"
+    if not (_pairs_whole(removed) and _pairs_whole(kept)):
+        return "broken_pairs"
+    if summary.size.chars >= sum((entry.size for entry in removed), Size()).chars:
+        return "not_smaller"
+    return ""
+
+
+def _pairs_whole(entries: Sequence[Entry]) -> bool:
+    """Whether every call has exactly one result among `entries`, and every result its call before it."""
+    open_calls: Counter[str] = Counter()
+    for entry in entries:
+        match entry.message:
+            case AssistantMessage(calls=calls):
+                open_calls.update(call.id for call in calls)
+            case ToolResult(call_id=call_id):
+                if not open_calls[call_id]:
+                    return False
+                open_calls[call_id] -= 1
+            case _:
+                pass
+    return not any(open_calls.values())

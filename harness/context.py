@@ -1,0 +1,107 @@
+"""The context: the messages that the next model call will carry, with the size of each part.
+
+Each message is measured and hashed once, when it comes in, so a turn costs the same however long the
+history is. Knows nothing of events; `replay` folds them into it.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.messages import AssistantMessage, Message, SummaryMessage, ToolResult, UserMessage
+from harness.request import Request, Wire, finish, line, to_wire
+from harness.sizes import Category, Size
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One message of the history; `seq` is the journal number of the event that brought it."""
+
+    seq: int
+    task: int
+    message: Message
+    wire: Wire
+    size: Size
+
+    @property
+    def category(self) -> Category:
+        """Return the part of the request that this message belongs to."""
+        match self.message:
+            case UserMessage():
+                return "user"
+            case AssistantMessage():
+                return "assistant"
+            case ToolResult():
+                return "results"
+            case SummaryMessage():
+                return "summary"
+
+
+def make_entry(seq: int, task: int, message: Message, measure: Callable[[Wire], Size]) -> Entry:
+    """Build an entry and measure it; `measure` takes the message as it stands on the wire."""
+    wire = to_wire(message)
+    return Entry(seq, task, message, wire, measure(wire))
+
+
+class Context:
+    """The running projection: system prompt, tool definitions, and the entries from the cut point on."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.totals: dict[Category, Size] = {}
+        self._system: Wire | None = None
+        self._tools: tuple[Wire, ...] = ()
+        self._messages: list[Wire] = []
+        self._hash = hashlib.sha256()
+
+    @property
+    def total(self) -> Size:
+        """Return the size of the next request: its messages and its tool definitions."""
+        return sum(self.totals.values(), Size())
+
+    def instruct(self, system: Wire, system_size: Size, tools: tuple[Wire, ...], tools_size: Size) -> None:
+        """Set what stands before every message; replaces what was set before."""
+        self._system, self._tools = system, tools
+        self.totals |= {"system": system_size, "tools": tools_size}
+        self._rebuild()
+
+    def append(self, entry: Entry) -> None:
+        """Add one message at the end."""
+        self.entries.append(entry)
+        self._count(entry)
+        self._extend(entry.wire)
+
+    def replace_before(self, cut: int, summary: Entry) -> list[Entry]:
+        """Put `summary` in the place of every entry before journal number `cut`; return what was removed."""
+        start = self.index(cut)
+        removed, kept = self.entries[:start], self.entries[start:]
+        self.entries = [summary, *kept]
+        self.totals = {name: size for name, size in self.totals.items() if name in ("system", "tools")}
+        for entry in self.entries:
+            self._count(entry)
+        self._rebuild()
+        return removed
+
+    def index(self, cut: int) -> int:
+        """Return the place of the first entry from journal number `cut` on; a summary stands before it."""
+        return next((i for i, e in enumerate(self.entries) if e.seq >= cut and e.category != "summary"), 0)
+
+    def request(self, model: str) -> Request:
+        """Return the exact request that the next model call would send."""
+        return Request(model, tuple(self._messages), self._tools)
+
+    def digest(self, model: str) -> str:
+        """Return the sha256 over model, messages and tools; equal requests have equal digests."""
+        return finish(self._hash, model, self._tools)
+
+    def _count(self, entry: Entry) -> None:
+        self.totals[entry.category] = self.totals.get(entry.category, Size()) + entry.size
+
+    def _rebuild(self) -> None:
+        self._messages, self._hash = [], hashlib.sha256()
+        for wire in ([self._system] if self._system else []) + [entry.wire for entry in self.entries]:
+            self._extend(wire)
+
+    def _extend(self, wire: Wire) -> None:
+        self._messages.append(wire)
+        self._hash.update(line(wire))

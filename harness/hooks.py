@@ -1,0 +1,62 @@
+"""Every hook of an extension, on one page. An extension is a module `extension.py` in a lab's folder that
+defines any of these functions; each is optional and has one call shape.
+
+    tools(workspace) -> list[Tool]              add tools                                      (since lab 01)
+    system_prompt(workspace) -> str             add instructions                               (02)
+    async on_stop(agent) -> str | None          at the task boundary: text keeps the agent working,
+                                                None lets the task end; may compact            (05, 07)
+    async before_turn(agent) -> None            before every model call: may compact           (08)
+    before_send(request) -> Request             project one request; pure, deterministic       (09)
+    on_event(event) -> None                     watch; may change nothing                      (06)
+
+A hook that fails is reported on the page, and the task goes on with the history unchanged.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from types import ModuleType
+
+from harness.agent import Agent
+from harness.events import Event
+from harness.request import Request
+from harness.tools import Tool
+from harness.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """The hooks of one lab. `compacts`: its on_stop runs after the others have let the task end."""
+
+    name: str
+    tools: Callable[[Workspace], list[Tool]] | None = None
+    system_prompt: Callable[[Workspace], str] | None = None
+    on_stop: Callable[[Agent], Awaitable[str | None]] | None = None
+    before_turn: Callable[[Agent], Awaitable[None]] | None = None
+    before_send: Callable[[Request], Request] | None = None
+    on_event: Callable[[Event], None] | None = None
+    compacts: bool = False
+
+
+HOOKS = ("tools", "system_prompt", "on_stop", "before_turn", "before_send", "on_event")
+
+
+def from_module(name: str, module: ModuleType, *, compacts: bool) -> Extension:
+    """Return the hooks that `module` defines."""
+    return Extension(name, *(getattr(module, hook, None) for hook in HOOKS), compacts=compacts)
+
+
+def instructions(extensions: tuple[Extension, ...], workspace: Workspace) -> str:
+    """Return the system prompt: what each extension adds, in order, a blank line between."""
+    parts = [extension.system_prompt(workspace) for extension in extensions if extension.system_prompt]
+    return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def tools(extensions: tuple[Extension, ...], workspace: Workspace) -> dict[str, Tool]:
+    """Return every tool by name; of two with one name the later extension's stands."""
+    found = [tool for extension in extensions if extension.tools for tool in extension.tools(workspace)]
+    return {tool.name: tool for tool in found}
+
+
+def at_the_end(extensions: tuple[Extension, ...]) -> list[Extension]:
+    """Return the extensions with an on_stop hook, those that compact last."""
+    return sorted((each for each in extensions if each.on_stop), key=lambda each: each.compacts)

@@ -1,0 +1,167 @@
+"""The agent's loop: one task, turn by turn, until the model answers or something ends it.
+
+Everything that happens goes through `emit`. Knows nothing of sessions, storage or the page.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from harness import events as e
+from harness.agent import Agent
+from harness.calls import REPEATS_ENDED, Approve, Calls
+from harness.gateway import Gateway
+from harness.hooks import Extension, at_the_end
+from harness.messages import ToolCall
+from harness.model_errors import ModelError
+from harness.replay import State
+from harness.reply import Reply
+from harness.request import Request, digest
+from harness.sizes import Usage
+from harness.tools import Tool
+
+Show = Callable[[e.TextDelta], object]
+STOPPED_RESULT = "Stopped by the user before it had ended. What it had done until then may stand."
+Reason = Literal["answered", "stopped", "step_limit", "repeated_call", "failed", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the loop works with: the session's state and the things that reach outside."""
+
+    state: State
+    emit: Callable[[e.Event], object]
+    show: Show
+    gateway: Gateway
+    tools: dict[str, Tool]
+    extensions: tuple[Extension, ...]
+    approve: Approve
+
+
+async def run_task(around: Surroundings) -> None:
+    """Run the task that the state calls running, to its TaskEnded. A cancellation ends it as stopped."""
+    began = time.monotonic()
+    loop = _Loop(around)
+    detail, reason = "", "failed"
+    try:
+        reason, detail = await loop.run()
+    except asyncio.CancelledError:
+        # The cancellation is the Stop button: it ends here, with a history that is valid again.
+        loop.settle()
+        reason = "stopped"
+    finally:
+        task = around.state.tasks[-1].task
+        seconds = time.monotonic() - began
+        around.emit(e.TaskEnded(task=task, reason=reason, seconds=seconds, detail=detail))
+
+
+class _Loop:
+    def __init__(self, around: Surroundings) -> None:
+        self._around, self._state, self._emit = around, around.state, around.emit
+        self._task = around.state.tasks[-1].task
+        self._turn = 0
+        self._streaming: list[str] | None = None
+        self._agent = Agent(around.state, around.emit, around.gateway)
+        self._calls = Calls(around.tools, around.emit, around.approve, around.state.settings["approval_seconds"])
+
+    async def run(self) -> tuple[Reason, str]:
+        """Take turns until the task ends; return why, and the detail of a failure."""
+        empty = 0
+        while self._turn < self._state.settings["step_limit"]:
+            self._turn += 1
+            for extension in self._around.extensions:
+                if extension.before_turn:
+                    await self._guard(extension, "before_turn", extension.before_turn(self._agent))
+            try:
+                reply = await self._call_model()
+            except ModelError as error:
+                return "failed", error.kind
+            empty = 0 if reply.text or reply.calls else empty + 1
+            if empty == 2:
+                return "failed", "empty"
+            for call in reply.calls:
+                await self._calls.run(self._task, call)
+            if self._calls.repeats >= REPEATS_ENDED:
+                return "repeated_call", self._state.history[-1].message.name
+            if not reply.calls and not empty and not await self._keep_working():
+                return "answered", ""
+        return "step_limit", str(self._turn)
+
+    def settle(self) -> None:
+        """Give what was cut short its end: the reply so far, and a result for each open call."""
+        if self._streaming is not None:
+            self._end_call(Reply("".join(self._streaming), (), "", "stopped", Usage(), self._passed(), ()))
+        for call in list(self._state.unanswered.values()):
+            named = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+            self._emit(e.ToolEnded(task=self._task, text=STOPPED_RESULT, ok=False, seconds=0.0, **named))
+
+    async def _call_model(self) -> Reply:
+        request, parts = self._project(), dict(self._state.context.totals)
+        self._emit(
+            e.ModelCallStarted(
+                call=len(self._state.calls) + 1, task=self._task, turn=self._turn,
+                messages=len(request.messages), parts=parts, digest=self._digest(request),
+            )
+        )  # fmt: skip
+        self._streaming, self._began = [], time.monotonic()
+        try:
+            reply = await self._around.gateway.stream(request, self._delta)
+        except ModelError as error:
+            self._streaming = None
+            failed = {"kind": error.kind, "detail": error.detail, "seconds": self._passed()}
+            self._emit(e.ModelCallFailed(call=len(self._state.calls), task=self._task, **failed))
+            raise
+        return self._end_call(replace(reply, calls=tuple(map(self._unique, reply.calls))))
+
+    def _end_call(self, reply: Reply) -> Reply:
+        self._streaming = None
+        names = ("text", "calls", "reasoning", "finish", "usage", "seconds", "marks")
+        whole: dict[str, Any] = {name: getattr(reply, name) for name in names}
+        call = len(self._state.calls)
+        self._emit(e.ModelCallEnded(call=call, task=self._task, turn=self._turn, **whole))
+        return reply
+
+    def _delta(self, text: str, kind: Literal["text", "reasoning"]) -> None:
+        if kind == "text" and self._streaming is not None:
+            self._streaming.append(text)
+        self._around.show(e.TextDelta(call=len(self._state.calls), text=text, kind=kind))
+
+    def _unique(self, call: ToolCall) -> ToolCall:
+        # Some servers number the calls of each reply from zero; in a session an id names one call.
+        if call.id not in self._state.call_ids:
+            return call
+        return replace(call, id=f"{call.id}-{len(self._state.call_ids)}")
+
+    def _project(self) -> Request:
+        request = self._state.request()
+        for extension in self._around.extensions:
+            if extension.before_send:
+                request = extension.before_send(request)
+        return request
+
+    def _digest(self, request: Request) -> str:
+        projected = any(extension.before_send for extension in self._around.extensions)
+        return digest(request) if projected else self._state.context.digest(request.model)
+
+    async def _keep_working(self) -> bool:
+        """Ask the on_stop hooks; whether one of them wants the agent to go on."""
+        for extension in at_the_end(self._around.extensions):
+            assert extension.on_stop, "at_the_end returns extensions with this hook"
+            text = await self._guard(extension, "on_stop", extension.on_stop(self._agent))
+            if text:
+                self._emit(e.FollowUpAdded(task=self._task, extension=extension.name, text=str(text)))
+                return True
+        return False
+
+    async def _guard(self, extension: Extension, hook: str, call: Awaitable[Any]) -> Any:
+        try:
+            return await call
+        except Exception as error:  # a lab's code is not ours: it must not cost the task
+            failed = {"extension": extension.name, "hook": hook, "detail": repr(error)}
+            self._emit(e.HookFailed(task=self._task, **failed))
+            return None
+
+    def _passed(self) -> float:
+        return time.monotonic() - self._began

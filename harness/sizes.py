@@ -1,0 +1,34 @@
+"""How large a thing is, in units that are never mixed.
+
+`chars` are characters of JSON, `tokens` are our own estimate, and only `Usage` holds tokens that a
+provider counted.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Category = Literal["system", "tools", "summary", "user", "assistant", "results"]
+CATEGORIES: tuple[Category, ...] = ("system", "tools", "summary", "user", "assistant", "results")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a part of a request is: characters of its JSON, and estimated tokens."""
+
+    chars: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: "Size") -> "Size":
+        return Size(self.chars + other.chars, self.tokens + other.tokens)
+
+    def __sub__(self, other: "Size") -> "Size":
+        return Size(self.chars - other.chars, self.tokens - other.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the provider reported them. None: it did not say, which is not zero."""
+
+    prompt: int | None = None
+    completion: int | None = None
+    cached: int | None = None

@@ -1,0 +1,83 @@
+"""One request and one reply of Chat Completions as plain values. Knows nothing of HTTP or of how to answer."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+Finish = Literal["stop", "tool_calls", "length"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call; `arguments` is JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of the request. `call_id` is set on a tool result."""
+
+    role: Role
+    text: str
+    calls: tuple[Call, ...] = ()
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A tool call of the task at hand, with the result that stands in the request."""
+
+    call: Call
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """What a client asked for. `parts` are the canonical bytes of the tools and of each message."""
+
+    model: str
+    turns: tuple[Turn, ...]
+    tools: tuple[str, ...]
+    parts: tuple[bytes, ...]
+    stream: bool = False
+    include_usage: bool = False
+    max_tokens: int | None = None
+
+    @property
+    def system(self) -> str:
+        """Return the system text, or "" without one."""
+        return "\n\n".join(turn.text for turn in self.turns if turn.role == "system")
+
+    @property
+    def task_start(self) -> int:
+        """Return the index of the last user message, or -1 when there is none."""
+        return max((i for i, turn in enumerate(self.turns) if turn.role == "user"), default=-1)
+
+    @property
+    def task(self) -> str:
+        """Return the text of the last user message."""
+        return self.turns[self.task_start].text if self.task_start >= 0 else ""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Return the calls after the last user message that have a result, in order."""
+        return pair(self.turns[self.task_start + 1 :])
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the server answers: text, calls, or both."""
+
+    text: str
+    calls: tuple[Call, ...] = ()
+    finish: Finish = "stop"
+
+
+def pair(turns: tuple[Turn, ...]) -> tuple[Step, ...]:
+    """Return each call among `turns` together with its result; a call without one is left out."""
+    results = {turn.call_id: turn.text for turn in turns if turn.role == "tool"}
+    calls = (call for turn in turns for call in turn.calls)
+    return tuple(Step(call, results[call.id]) for call in calls if call.id in results)

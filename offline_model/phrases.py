@@ -1,0 +1,110 @@
+"""The sentences around what is extracted, in English and Chinese. They hold no fact about any content."""
+
+from typing import Literal
+
+Language = Literal["en", "zh"]
+
+TITLES: dict[Language, dict[str, str]] = {
+    "en": {
+        "confirmed": "Confirmed",
+        "unverified": "Suspected, not verified",
+        "rejected": "Ruled out",
+        "change": "Changed or decided",
+        "open": "Still open",
+        "rule": "Rules that it names",
+        "plain": "Noted with no verdict",
+    },
+    "zh": {
+        "confirmed": "已确认",
+        "unverified": "只是怀疑，还没有验证",
+        "rejected": "已排除",
+        "change": "改动与决定",
+        "open": "还没查清",
+        "rule": "其中提到的规定",
+        "plain": "有记录，但没有标明是否核实",
+    },
+}
+PLACES: dict[Language, dict[str, str]] = {
+    "en": {
+        "result": "what `{label}` returned",
+        "summary": "the summary of earlier tasks",
+        "answer": "an earlier answer",
+        "user": "your own message",
+    },
+    "zh": {
+        "result": "`{label}` 的结果",
+        "summary": "早先任务的摘要",
+        "answer": "之前的回答",
+        "user": "你的消息",
+    },
+}
+PHRASES: dict[Language, dict[str, str]] = {
+    "en": {
+        "source": "Taken from: {places}.",
+        "partly": "The tool adds: {note}",
+        "none_of_kind": "The context I was sent holds nothing of this kind.",
+        "found": "This is what the context says:",
+        "missing": "The context I was sent says nothing about {what}.",
+        "missing_this": "The context I was sent does not contain the answer to this.",
+        "by_summary": "The earlier tasks stand in it only as a summary, and the summary does not hold this.",
+        "read_again": "Reading the file again would help: name it, and I will read it.",
+        "draft": "Draft",
+        "draft_known": "What is confirmed",
+        "draft_done": "What was changed or decided",
+        "draft_open": "What is still being checked",
+        "draft_left_out": "Left out of the draft because nothing confirms it:"
+        " {guesses} suspected, {rejected} ruled out.",
+        "draft_empty": "I can't draft this: the context I was sent holds no confirmed fact.",
+        "rules_kept": "Limits that still hold",
+        "denied": "`{call}` was not allowed, so I stop here. It was not carried out.",
+        "tool_missing": "The next step needs the tool `{tool}`, and this request does not offer it. I stop here.",
+        "tool_said": "`{label}` answered:",
+        "did": "What I did",
+        "last_run": "What the last run says",
+        "passes": "The tests pass in the last run.",
+        "fails": "The last run still reports a failure.",
+        "no_run": "No run in this task shows whether it works.",
+        "lines": "{count} lines",
+        "overview": "What it says about itself",
+        "definitions": "What is defined",
+        "cant": "I am the offline model: I have no weights. I follow a script for the sample tasks, and I can read a"
+        " text file that you name, sort what it says, list what is confirmed and what is not, draft a note from it, and"
+        " look up a detail in the context. I can't serve this request.",
+        "ways": "Three ways to a real model:\n\n- set `DEEPSEEK_API_KEY`\n- set `OPENAI_API_KEY`, or point"
+        " `OPENAI_BASE_URL` or `--base-url` at any compatible server\n- start with `--gguf FILE` for a model on this"
+        " machine",
+    },
+    "zh": {
+        "source": "出处：{places}。",
+        "partly": "工具另外说明：{note}",
+        "none_of_kind": "发给我的上下文里没有这一类内容。",
+        "found": "上下文里是这样写的：",
+        "missing": "发给我的上下文里没有提到 {what}。",
+        "missing_this": "发给我的上下文里没有这个问题的答案。",
+        "by_summary": "早先的任务在上下文里只剩一份摘要，而摘要没有保留这一点。",
+        "read_again": "重新读一遍文件会有帮助：说出文件名，我就去读。",
+        "draft": "草稿",
+        "draft_known": "已确认的情况",
+        "draft_done": "已做的改动与决定",
+        "draft_open": "还在查的问题",
+        "draft_left_out": "没有得到确认，所以没写进草稿：怀疑 {guesses} 条，已排除 {rejected} 条。",
+        "draft_empty": "写不了：发给我的上下文里没有任何已确认的事实。",
+        "rules_kept": "仍然有效的限制",
+        "denied": "`{call}` 没有获得允许，我就停在这里；这一步没有执行。",
+        "tool_missing": "下一步要用工具 `{tool}`，但这次请求没有提供它，我只能停在这里。",
+        "tool_said": "`{label}` 的返回：",
+        "did": "做了什么",
+        "last_run": "最后一次运行的结果",
+        "passes": "最后一次运行，测试全部通过。",
+        "fails": "最后一次运行仍然报告失败。",
+        "no_run": "这次任务里没有运行结果能说明它是否有效。",
+        "lines": "{count} 行",
+        "overview": "项目自己的说明",
+        "definitions": "定义了什么",
+        "cant": "我是离线模型，没有任何权重。示例任务由脚本决定下一步做什么；除此之外，我能读你点名的文本文件、"
+        "把内容归类、列出哪些已确认哪些没有、据此起草一份说明，以及在上下文里查一个细节。这个请求我做不了。",
+        "ways": "想用真正的模型，有三条路：\n\n- 设置 `DEEPSEEK_API_KEY`\n"
+        "- 设置 `OPENAI_API_KEY`，或用 `OPENAI_BASE_URL`"
+        "、`--base-url` 指向任何兼容的服务\n- 用 `--gguf 文件` 在本机运行一个模型",
+    },
+}

@@ -1,0 +1,50 @@
+"""Decides what a request gets: a summary, the next call of a script, or an answer. Pure: the same request gets
+the same reply.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+from offline_model.answer import answer, language_of
+from offline_model.chat import Call, ChatRequest, Reply, Step
+from offline_model.phrases import PHRASES
+from offline_model.report import denied, failed, report, said
+from offline_model.script import Flow, Planned, next_call
+from offline_model.sources import label_of
+from offline_model.summary import is_summary, spoiled, summarise
+
+ACTIONS = ("bash", "edit", "write")
+
+
+def respond(request: ChatRequest, flows: Sequence[Flow], fault: str = "") -> Reply:
+    """Return the reply to `request`. `fault` names one of the faults that spoil a reply."""
+    if fault == "empty":
+        return Reply("")
+    if is_summary(request):
+        return spoiled(fault, request) if fault.startswith("summary_") else Reply(summarise(request))
+    steps = request.steps
+    words = PHRASES[language_of(request)]
+    if steps and denied(steps[-1]):
+        return Reply(words["denied"].format(call=label_of(steps[-1].call)))
+    stuck = bool(steps) and failed(steps[-1])
+    planned = None if stuck else next_call(flows, request)
+    if planned and planned.tool not in request.tools:
+        return Reply(words["tool_missing"].format(tool=planned.tool))
+    if planned:
+        return Reply("", (_call(request, planned),), "tool_calls")
+    return Reply(_closing(request, steps, stuck))
+
+
+def _closing(request: ChatRequest, steps: Sequence[Step], stuck: bool) -> str:
+    if any(step.call.name in ACTIONS for step in steps):
+        return report(steps, language_of(request))
+    if stuck:
+        return said(steps[-1], language_of(request))
+    return answer(request)
+
+
+def _call(request: ChatRequest, planned: Planned) -> Call:
+    """Return the call with an id that depends on the request alone, so that no id is ever used twice."""
+    digest = hashlib.sha256(b"\n".join(request.parts)).hexdigest()
+    return Call(f"call_{digest[:16]}", planned.tool, json.dumps(planned.arguments, ensure_ascii=False))

@@ -1,0 +1,141 @@
+"""The command: arguments -> model -> sessions -> app -> uvicorn. Nothing imports this file."""
+
+import argparse
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+from harness.discovery import Lab, find, find_labs
+from harness.gateway import Gateway
+from harness.journal import Journal
+from harness.library import Library, Setup
+from harness.local_model import LocalModel
+from harness.problems import Problem
+from harness.provider import Provider, choose, read_environment, settled
+from harness.sandbox import Sandbox, detect
+from harness.session_events import ModelChosen
+from offline_model.server import OfflineServer
+from web.access import is_loopback
+from web.app import create_app
+from web.catalogue import load
+from web.command import read_arguments, terminal_language
+from web.listening import announce, listen, run
+from web.settings import WebSettings, new_token
+from web.words import Words
+
+ROOT = Path(__file__).resolve().parent
+DATA = ROOT / ".lab"
+
+
+@contextlib.asynccontextmanager
+async def model(options: argparse.Namespace, labs: dict[str, Lab]) -> AsyncIterator[Provider]:
+    """Choose the model, start the ones that run here, and end them again. Problem: it cannot be used."""
+    environment = read_environment(ROOT)
+    gguf = str(options.gguf) if options.gguf else None
+    provider = choose(environment, model=options.model, base_url=options.base_url, gguf=gguf)
+    started: OfflineServer | LocalModel | None = None
+    if provider.kind == "offline":
+        started = OfflineServer([path for lab in labs.values() if (path := lab.folder / "offline.toml").is_file()])
+    elif provider.kind == "local":
+        started = LocalModel(options.gguf, window=provider.window or 0)
+    try:
+        if started:
+            provider = replace(provider, base_url=await asyncio.to_thread(started.start))
+        if not provider.model or provider.window is None:
+            provider = await asked(provider)
+        yield provider
+    finally:
+        if started:
+            await asyncio.to_thread(started.stop)
+
+
+async def asked(provider: Provider) -> Provider:
+    """Return the provider with what its server's model list tells. Problem: no model is known."""
+    gateway = Gateway(provider)
+    try:
+        found = settled(provider, await gateway.list_models())
+    except Exception as error:
+        if provider.model:
+            return provider
+        raise Problem("no_model_list", address=provider.base_url, reason=str(error)) from error
+    finally:
+        await gateway.close()
+    if not found.model:
+        raise Problem("no_model_list", address=provider.base_url, reason="empty")
+    return found
+
+
+def setup(options: argparse.Namespace, labs: dict[str, Lab], provider: Provider, sandbox: Sandbox, data: Path) -> Setup:
+    """Return what sessions are made from. Problem: a lab or folder is not there."""
+    lab = find(labs, options.lab)
+    extensions = tuple(dict.fromkeys(find(labs, name).number for name in options.ext))
+    source = options.workspace or ROOT / "demo_workspace" / lab.demo
+    if not source.is_dir():
+        raise Problem("no_folder", folder=source)
+    return Setup(
+        labs=labs, lab=lab, extensions=extensions, source=source.resolve(), label=source.resolve().name, data=data,
+        sandbox=sandbox, settings={} if options.budget is None else {"budget": options.budget},
+        model=ModelChosen(
+            model=provider.model, provider=provider.kind, reason=provider.reason,
+            window=provider.window, window_source=provider.window_source,
+        ),
+    )  # fmt: skip
+
+
+async def serve(options: argparse.Namespace, words: Words) -> None:
+    """Run the server until it is ended. Problem: it cannot start."""
+    labs = find_labs(ROOT / "labs")
+    if options.list:
+        for lab in labs.values():
+            print(f"{lab.number}  {lab.name:24} {lab.title[words.language]}")
+        return
+    data = data_folder(options.database)
+    data.mkdir(parents=True, exist_ok=True)
+    sandbox = await asyncio.to_thread(detect, [data])
+    with contextlib.closing(listen(options.host, options.port)) as listener:
+        async with model(options, labs) as provider:
+            made = setup(options, labs, provider, sandbox, data)
+            journal = Journal(options.database or f"sqlite:///{data / 'journal.db'}")
+            gateway = Gateway(provider)
+            library = Library(made, journal, gateway)
+            settings = web_settings(options, listener.getsockname()[1], sandbox)
+            try:
+                await run(create_app(library, settings), listener, lambda: announce(words, made, settings))
+            finally:
+                await library.close()
+                await gateway.close()
+
+
+def data_folder(database: str | None) -> Path:
+    """Return where sessions' workspaces are kept: beside an SQLite journal, else in the project."""
+    path = (database or "").removeprefix("sqlite:///")
+    return Path(path).resolve().parent if database and path not in (database, ":memory:") else DATA
+
+
+def web_settings(options: argparse.Namespace, port: int, sandbox: Sandbox) -> WebSettings:
+    """Return what the page needs to know; a host that others can reach needs a token."""
+    return WebSettings(
+        host=options.host, port=port, token="" if is_loopback(options.host) else new_token(),
+        language=options.lang, offline_assets=options.offline_assets, sandbox=sandbox.code,
+    )  # fmt: skip
+
+
+def main() -> int:
+    """Start what the command line asks for; return the exit code."""
+    words = load(terminal_language())
+    options = read_arguments(words)
+    try:
+        asyncio.run(serve(options, words))
+    except Problem as problem:
+        print(words.t(f"problem.{problem.code}", **problem.values).unescape(), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,14 @@
+// The box for a task: Ctrl+Enter or Cmd+Enter sends, and it is emptied only when the server has taken the text.
+export function watchComposer() {
+  const form = document.querySelector("#composer");
+  if (!form) return;
+  form.addEventListener("keydown", (event) => {
+    // While an input method composes, Enter belongs to it.
+    if (event.key !== "Enter" || event.isComposing || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    form.requestSubmit();
+  });
+  form.addEventListener("htmx:after:request", (event) => {
+    if (event.detail.ctx.response.status < 300) form.reset();
+  });
+}

@@ -1,0 +1,18 @@
+// Starts the page: its small helpers at once, htmx when it is there. Until then every form works as a plain form.
+import { loadAssets } from "./assets.js";
+import { watchApprovals } from "./approvals.js";
+import { watchComposer } from "./composer.js";
+import { watchCountdowns } from "./countdown.js";
+import { configure } from "./requests.js";
+import { keepScroll } from "./scroll.js";
+import { watchState } from "./state.js";
+import { connect, watchConnection } from "./stream.js";
+
+configure();
+watchApprovals();
+watchComposer();
+watchCountdowns();
+watchState();
+keepScroll();
+watchConnection();
+if (await loadAssets()) connect();

@@ -1,0 +1,36 @@
+// Connects the page to the server's events, and shows when the connection is lost.
+// htmx resumes a broken stream by itself, but not one whose very first connection failed.
+const AGAIN = 1000; // milliseconds
+
+let connected = false;
+
+export function connect() {
+  const stream = document.querySelector("#stream");
+  if (!stream) return;
+  stream.setAttribute("hx-swap", "none"); // each event names its own targets
+  stream.setAttribute("hx-sse:connect", stream.dataset.connect);
+  window.htmx.process(stream);
+}
+
+export function watchConnection() {
+  const stream = document.querySelector("#stream");
+  if (!stream) return;
+  stream.addEventListener("htmx:sse:after:connection", () => {
+    connected = true;
+    lost(false);
+  });
+  stream.addEventListener("htmx:sse:error", () => lost(true));
+  for (const name of ["htmx:error", "htmx:response:error"]) stream.addEventListener(name, () => retry(stream));
+}
+
+function retry(stream) {
+  if (connected) return;
+  lost(true);
+  setTimeout(() => connected || window.htmx.process(stream, true), AGAIN);
+}
+
+function lost(yes) {
+  document.body.toggleAttribute("data-offline", yes);
+  const place = document.querySelector("#offline");
+  if (place) place.hidden = !yes;
+}

@@ -1,0 +1,149 @@
+"""A real server on loopback for tests: sessions, offline model, app and uvicorn, in a thread of their own."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Coroutine, Iterator, Mapping
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+import uvicorn
+from starlette.applications import Starlette
+
+from harness.library import Library
+from harness.session import Session
+from tests.harness_support import Recorder, library, offline
+from web.app import create_app, end_streams
+from web.settings import WebSettings
+
+T = TypeVar("T")
+MINE = {"X-Context-Lab": "1"}
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An HTTP answer, read to its end. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+
+@dataclass
+class Web:
+    """The server while it runs in its own thread and event loop."""
+
+    port: int
+    loop: asyncio.AbstractEventLoop
+    app: Starlette
+    library: Library
+    settings: WebSettings
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def run(self, work: Coroutine[Any, Any, T], seconds: float = 30) -> T:
+        """Run `work` in the server's loop and return what it returns."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(seconds)
+
+    def session(self) -> Session:
+        """Start a session."""
+        return self.run(self.library.create(language="en"))
+
+    def ask(
+        self, path: str, method: str = "GET", body: bytes | str = b"", headers: Mapping[str, str] | None = None
+    ) -> Reply:
+        """Send one request; `headers` may replace Host."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request(method, path, body or None, dict(headers or {}))
+            answer = connection.getresponse()
+            named = {name.lower(): value for name, value in answer.getheaders()}
+            return Reply(answer.status, named, answer.read())
+        finally:
+            connection.close()
+
+    def post(self, path: str, fields: Mapping[str, str], headers: Mapping[str, str] = MINE) -> Reply:
+        """Send a form."""
+        return self.ask(path, "POST", urlencode(fields), FORM | dict(headers))
+
+    def raw(self, request: bytes) -> bytes:
+        """Send bytes as they are and return all that comes until the server closes or two seconds pass."""
+        with socket.create_connection(("127.0.0.1", self.port), 10) as connection:
+            connection.sendall(request)
+            connection.settimeout(2)
+            received = b""
+            with contextlib.suppress(TimeoutError, ConnectionResetError):
+                while chunk := connection.recv(65536):
+                    received += chunk
+        return received
+
+
+@contextlib.contextmanager
+def serving(data: Path, *, port: int = 0, model: Recorder | None = None, **settings: Any) -> Iterator[Web]:
+    """Run a server over `data`. `settings` are those of WebSettings; its library is lab 07's."""
+    started: list[Web] = []
+    ready, ended = threading.Event(), threading.Event()
+    thread = threading.Thread(
+        target=lambda: asyncio.run(_serve(data, port, model, settings, started, ready, ended)), daemon=True
+    )
+    thread.start()
+    try:
+        assert ready.wait(60) and started, "the server did not start"
+        yield started[0]
+    finally:
+        ended.set()
+        thread.join(20)
+        assert not thread.is_alive(), "the server did not end"
+
+
+async def _serve(
+    data: Path,
+    port: int,
+    model: Recorder | None,
+    settings: dict[str, Any],
+    started: list[Web],
+    ready: threading.Event,
+    ended: threading.Event,
+) -> None:
+    try:
+        with socket.create_server(("127.0.0.1", port)) as listener:
+            async with library(data, server=model) as opened:
+                chosen = WebSettings(**({"host": "127.0.0.1"} | settings), port=listener.getsockname()[1])
+                app = create_app(opened, chosen)
+                config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=5)
+                server = uvicorn.Server(config)
+                serve = asyncio.create_task(_quiet(server, listener))
+                while not server.started and not serve.done():
+                    await asyncio.sleep(0.01)
+                started.append(Web(chosen.port, asyncio.get_running_loop(), app, opened, chosen))
+                ready.set()
+                while not ended.is_set() and not serve.done():
+                    await asyncio.sleep(0.02)
+                end_streams(app)
+                server.should_exit = True
+                await serve
+    finally:
+        ready.set()
+
+
+async def _quiet(server: uvicorn.Server, listener: socket.socket) -> None:
+    # uvicorn's own serve() wants the signals, which belong to the main thread.
+    await server._serve([listener])  # noqa: SLF001
+
+
+def slow_model() -> Recorder:
+    """Return a started offline model that takes its time over each piece."""
+    model = offline(delay=0.02)
+    model.start()
+    return model

@@ -1,0 +1,90 @@
+"""The web application: routes, the guard in front of them, and how its streams come to an end."""
+
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from harness.library import Library
+from harness.problems import Problem
+from harness.workspace_copy import WorkspaceError
+from web import assets, changes, errors, routes
+from web.channel import Channels
+from web.guard import Guard
+from web.pages import Pages
+from web.settings import WebSettings
+from web.site import Site
+
+# Said here, since some machines keep other types in their own tables and the browser then refuses a module.
+TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
+
+
+class Static(StaticFiles):
+    """Our files. What has a version in its name never changes; the rest is asked for again each time."""
+
+    def file_response(self, full_path: str, *args: object, **kwargs: object) -> Response:
+        """Return the file with its type and how long it may be kept."""
+        response = super().file_response(full_path, *args, **kwargs)  # type: ignore[arg-type]
+        path = Path(full_path)
+        if path.suffix in TYPES and isinstance(response, FileResponse):
+            response.headers["content-type"] = f"{TYPES[path.suffix]}; charset=utf-8"
+        forever = path.parent.name == "vendor"
+        response.headers["cache-control"] = "public, max-age=31536000, immutable" if forever else "no-cache"
+        return response
+
+
+def create_app(library: Library, settings: WebSettings) -> Starlette:
+    """Return the app. Call it in the event loop that will serve it; `end_streams` before it shuts down."""
+    site = Site(
+        library=library,
+        settings=settings,
+        pages=Pages.load(),
+        assets=assets.load(),
+        channels=Channels(),
+    )
+    guard = Middleware(Guard, settings=settings, refuse=errors.refuse, scripts=site.script_addresses)
+    app = Starlette(
+        routes=all_routes(),
+        middleware=[guard],
+        exception_handlers={
+            errors.PageError: errors.on_page_error,
+            Problem: errors.on_problem,
+            WorkspaceError: errors.on_problem,
+            HTTPException: errors.on_http_error,
+            Exception: errors.on_failure,
+        },
+    )
+    app.state.site = site
+    return app
+
+
+def all_routes() -> list[BaseRoute]:
+    """Return every route of the app."""
+    return [
+        Route("/", routes.start),
+        Route("/sessions", routes.sessions),
+        Route("/sessions", changes.new_session, methods=["POST"]),
+        Route("/s/{session}", routes.session_page),
+        Route("/s/{session}/panel", routes.panel),
+        Route("/s/{session}/dry-run", routes.dry_run),
+        Route("/s/{session}/events", routes.events),
+        Route("/s/{session}/state", routes.state),
+        Route("/s/{session}/calls/{call:int}", routes.model_call),
+        Route("/s/{session}/tasks", changes.start_task, methods=["POST"]),
+        Route("/s/{session}/stop", changes.stop, methods=["POST"]),
+        Route("/s/{session}/approvals", changes.answer, methods=["POST"]),
+        Route("/s/{session}/budget", changes.change_budget, methods=["POST"]),
+        Route("/preferences", changes.prefer, methods=["POST"]),
+        Route("/healthz", routes.health),
+        Route("/favicon.ico", routes.no_icon),
+        Mount("/static", Static(directory=assets.STATIC)),
+    ]
+
+
+def end_streams(app: Starlette) -> None:
+    """End every open stream. The server calls it when it is asked to end, before it waits for connections."""
+    app.state.site.channels.close()

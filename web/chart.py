@@ -1,0 +1,176 @@
+"""Geometry of the charts: sizes in, SVG attributes out. Widths are percentages, so that text is never stretched.
+
+Knows no colours and no words; a template draws what stands here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.replay import CallRecord, State
+from harness.sizes import Category
+from web.figures import Border, Part, parts_of
+
+# A narrower part has no room for its letter, in percent of the bar.
+LETTER_PERCENT = 5.0
+PLOT_HEIGHT = 130
+LETTER_HEIGHT = 13
+# More bars than this are no longer told apart; the newest are drawn.
+MOST_BARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One part of a lying bar; `x` and `width` in percent."""
+
+    category: Category
+    x: str
+    width: str
+    middle: str
+    letter: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """A measure against a limit, in percent: what fits, what lies past the line, and where the line is."""
+
+    fill: str
+    line: str
+    line_at: float
+    past_x: str
+    past_width: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One part of a standing bar; `y` and `height` in pixels of the plot."""
+
+    category: Category
+    y: str
+    height: str
+    middle: str
+    letter: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One model call. `mark`: a compaction lies directly behind it."""
+
+    call: CallRecord
+    x: str
+    width: str
+    middle: str
+    end: str
+    blocks: tuple[Block, ...]
+    mark: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """The bars of the model calls. top: characters at the upper edge. hidden: older calls that are not drawn."""
+
+    bars: tuple[Bar, ...]
+    top: int
+    hidden: int
+    scroll: int
+
+
+@dataclass(frozen=True, slots=True)
+class BorderBar:
+    """One measuring at a task's end: its bar, the part past the budget, and the budget's line."""
+
+    border: Border
+    x: str
+    width: str
+    middle: str
+    start: str
+    end: str
+    y: str
+    height: str
+    past_y: str
+    past_height: str
+    line: str
+
+
+def stack(parts: Sequence[Part], scale: Literal["true", "equal"]) -> list[Segment]:
+    """Lay the parts side by side, to scale by characters or all of them equally wide; empty parts have no place."""
+    there = [part for part in parts if part.size.chars]
+    weights = [part.size.chars if scale == "true" else 1 for part in there]
+    total, x, segments = sum(weights), 0.0, []
+    for part, weight in zip(there, weights, strict=True):
+        width = 100 * weight / total
+        wide = width >= LETTER_PERCENT
+        segments.append(Segment(part.category, percent(x), percent(width), percent(x + width / 2), wide))
+        x += width
+    return segments
+
+
+def gauge(measured: int, limit: int) -> Gauge:
+    """Draw a measure against a limit that stands at four fifths, or further left when the measure is past it."""
+    whole = max(limit * 1.25, measured * 1.04, 1)
+    fits, line, past = 100 * min(measured, limit) / whole, 100 * limit / whole, 100 * measured / whole
+    return Gauge(percent(fits), percent(line), line, percent(line), percent(max(0.0, past - line)))
+
+
+def turns(state: State) -> Turns:
+    """Draw one bar for each model call, the newest `MOST_BARS` of them, and the compactions between them."""
+    calls = state.calls[-MOST_BARS:]
+    top = round_up(max((call.size.chars for call in calls), default=0))
+    slot = 100 / max(len(calls), 6)
+    marks = {call for compaction in state.compactions for call in compaction.event.calls[-1:]}
+    bars = []
+    for number, call in enumerate(calls):
+        x = number * slot
+        edges = (percent(x + slot * 0.14), percent(slot * 0.72), percent(x + slot / 2), percent(x + slot))
+        bars.append(Bar(call, *edges, _blocks(parts_of(call.parts), top), call.call in marks))
+    return Turns(tuple(bars), top, len(state.calls) - len(calls), max(0, len(calls) - 14))
+
+
+def border_bars(found: Sequence[Border]) -> tuple[list[BorderBar], int]:
+    """Draw the measurings against their budgets; also return the value at the upper edge."""
+    shown = found[-MOST_BARS:]
+    top = round_up(max((max(border.measured, border.budget) for border in shown), default=0))
+    slot, bars = 100 / max(len(shown), 6), []
+    for number, border in enumerate(shown):
+        x = number * slot
+        fits = min(border.measured, border.budget)
+        low, line, high = (_y(value, top) for value in (fits, border.budget, border.measured))
+        edges = (percent(x + slot * 0.2), percent(slot * 0.6), percent(x + slot / 2), percent(x), percent(x + slot))
+        past = (pixels(high), pixels(max(0.0, low - high)))
+        bars.append(BorderBar(border, *edges, pixels(low), pixels(PLOT_HEIGHT - low), *past, pixels(line)))
+    return bars, top
+
+
+def round_up(value: int) -> int:
+    """Return the next value that makes a good upper edge: round_up(6144) -> 7000, round_up(0) -> 1."""
+    if value <= 0:
+        return 1
+    step = 10 ** max(0, len(str(value)) - 1)
+    half = max(1, step // 2)
+    return -(-value // half) * half
+
+
+def percent(value: float) -> str:
+    """Return an SVG length in percent: percent(12.345) -> "12.35%"."""
+    return f"{value:.2f}%"
+
+
+def pixels(value: float) -> str:
+    """Return an SVG length in pixels: pixels(3.14159) -> "3.1"."""
+    return f"{value:.1f}"
+
+
+def _blocks(parts: Sequence[Part], top: int) -> tuple[Block, ...]:
+    blocks, below = [], 0
+    for part in parts:
+        if not part.size.chars:
+            continue
+        y, bottom = _y(below + part.size.chars, top), _y(below, top)
+        tall = bottom - y >= LETTER_HEIGHT
+        blocks.append(Block(part.category, pixels(y), pixels(bottom - y), pixels((y + bottom) / 2), tall))
+        below += part.size.chars
+    return tuple(blocks)
+
+
+def _y(value: float, top: int) -> float:
+    return PLOT_HEIGHT * (1 - value / top)

@@ -1,0 +1,115 @@
+"""What single rows show beyond their event: a call's arguments and diff, a compaction's originals."""
+
+import difflib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness import events as e
+from harness.context import Entry
+
+Kind = Literal["add", "del", "hunk", "same"]
+# The argument that says most about a call, by the names that the tools use.
+KEY_ARGUMENTS = ("path", "command", "pattern")
+KEY_CHARS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """One line of a diff."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallDetail:
+    """A tool call as a person reads it.
+
+    key: the argument that says most. raw: the arguments where they are no JSON object. diff: empty where
+    the call changes no file. first_line, lines: of the result. answer: what a person said, if asked.
+    """
+
+    key: str
+    arguments: tuple[tuple[str, str], ...]
+    raw: str
+    diff: tuple[DiffLine, ...]
+    preview: str
+    first_line: str
+    lines: int
+    answer: e.ApprovalAnswered | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionDetail:
+    """The messages that a summary stands for, whole and in order."""
+
+    originals: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartialDetail:
+    """As much of a reply as has come so far."""
+
+    text: str
+    reasoning: str
+
+
+Detail = CallDetail | CompactionDetail | PartialDetail
+CallEvent = e.ApprovalRequested | e.ApprovalAnswered | e.ToolStarted | e.ToolEnded
+
+
+def call_detail(event: CallEvent, before: Sequence[e.Event]) -> CallDetail:
+    """Build what a call's row shows; `before` are the earlier events of the same call."""
+    arguments = _arguments(event.arguments)
+    seen = [event, *before]
+    preview = next((each.preview for each in seen if isinstance(each, e.ApprovalRequested)), "")
+    key = next((arguments[name] for name in KEY_ARGUMENTS if name in arguments), "")
+    key = key or next(iter(arguments.values()), "" if arguments else event.arguments)
+    result = event.text if isinstance(event, e.ToolEnded) else ""
+    return CallDetail(
+        key=first_line(key),
+        arguments=tuple(arguments.items()),
+        raw="" if arguments else event.arguments,
+        diff=_diff(event.name, arguments, preview),
+        preview=preview,
+        first_line=first_line(result),
+        lines=len(result.splitlines()),
+        answer=next((each for each in seen if isinstance(each, e.ApprovalAnswered)), None),
+    )
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text, with a sign when there is more: first_line("a\\nb") -> "a …"."""
+    line, _, rest = text.strip().partition("\n")
+    return line[:KEY_CHARS] + (" …" if rest or len(line) > KEY_CHARS else "")
+
+
+def diff_lines(lines: Sequence[str]) -> tuple[DiffLine, ...]:
+    """Mark the lines of a unified diff; its two header lines are left out, the row names the file."""
+    body = [line for line in lines if not line.startswith(("---", "+++"))]
+    kinds: dict[str, Kind] = {"+": "add", "-": "del", "@": "hunk"}
+    return tuple(DiffLine(kinds.get(line[:1], "same"), line) for line in body)
+
+
+def _arguments(text: str) -> dict[str, str]:
+    """Return the arguments by name, each as text; broken JSON has none."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    if not isinstance(value, dict):
+        return {}
+    return {k: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for k, v in value.items()}
+
+
+def _diff(name: str, arguments: dict[str, str], preview: str) -> tuple[DiffLine, ...]:
+    """Return the approval's own diff, or for an edit one of its two texts."""
+    lines = preview.splitlines()
+    if any(line.startswith("@@") for line in lines):
+        return diff_lines(lines)
+    if name == "edit" and {"old", "new"} <= set(arguments):
+        old, new = arguments["old"].splitlines(), arguments["new"].splitlines()
+        return diff_lines(list(difflib.unified_diff(old, new, lineterm="", n=2)))
+    return ()

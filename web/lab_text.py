@@ -1,0 +1,48 @@
+"""A lab's text as the page shows it: sections, and at the end a question whose answer is folded away."""
+
+import re
+from dataclasses import dataclass
+
+from web.markdown import split_sections
+
+_TITLE = re.compile(r"\A# .*\n?")
+_DETAILS = re.compile(r"<details>\s*<summary>(?P<title>.*?)</summary>(?P<body>.*?)</details>", re.DOTALL)
+_SUBHEADING = re.compile(r"^### (?P<title>.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of the text: its heading, perhaps empty, and its Markdown."""
+
+    title: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabText:
+    """The text without its title; `answer` is what the reader should think about first, or None."""
+
+    sections: tuple[Section, ...]
+    answer: Section | None
+
+
+def read_lab_text(text: str) -> LabText:
+    """Take the answer out of the last section: a <details> in it, or what stands under a heading of level 3."""
+    parts = split_sections(_TITLE.sub("", text.strip()))
+    sections = [Section(title, body) for title, body in parts if title or body]
+    if not sections:
+        return LabText((), None)
+    question, answer = _split_answer(sections[-1])
+    return LabText((*sections[:-1], question), answer)
+
+
+def _split_answer(section: Section) -> tuple[Section, Section | None]:
+    found = _DETAILS.search(section.body)
+    if found:
+        rest = section.body[: found.start()] + section.body[found.end() :]
+        return Section(section.title, rest.strip()), Section(found["title"].strip(), found["body"].strip())
+    found = _SUBHEADING.search(section.body)
+    if found:
+        answer = Section(found["title"].strip(), section.body[found.end() :].strip())
+        return Section(section.title, section.body[: found.start()].strip()), answer
+    return section, None

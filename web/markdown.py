@@ -1,0 +1,80 @@
+"""Renders Markdown that nobody vouches for: a model's reply, or a lab's text. The only user of markdown-it-py.
+
+HTML in it stays text, links go to http, https and mailto only, and no picture is ever loaded.
+"""
+
+import functools
+import re
+from collections.abc import Sequence
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from markupsafe import Markup
+
+_SAFE_LINK = re.compile(r"(https?://|mailto:)", re.IGNORECASE)
+HEADING_SHIFT = 2
+
+
+def render_markdown(text: str) -> Markup:
+    """Return `text` as HTML that is safe to show: "a **b**" -> "<p>a <strong>b</strong></p>"."""
+    return Markup(_parser().render(text))
+
+
+def split_sections(text: str) -> list[tuple[str, str]]:
+    """Return Markdown as (heading of level 2, text below it); what stands before the first has the heading ""."""
+    lines = text.splitlines()
+    starts = [
+        token.map[0] for token in _parser().parse(text) if token.type == "heading_open" and token.markup == "##"
+        if token.map
+    ]  # fmt: skip
+    borders = [0, *starts, len(lines)]
+    parts = [lines[a:b] for a, b in zip(borders, borders[1:], strict=False)]
+    first = ("", "\n".join(parts[0]).strip())
+    return [first, *((part[0].lstrip("# ").strip(), "\n".join(part[1:]).strip()) for part in parts[1:])]
+
+
+@functools.cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "langPrefix": ""}).enable("table")
+    parser.validateLink = _allowed  # type: ignore[method-assign]
+    parser.core.ruler.push("make_safe", _make_safe)
+    return parser
+
+
+def _allowed(address: str) -> bool:
+    return bool(_SAFE_LINK.match(address.strip()))
+
+
+def _make_safe(state: StateCore) -> None:
+    for token in state.tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1:]) + HEADING_SHIFT)}"
+        # The policy of the page allows no inline style, which is how the parser aligns a table's cell.
+        if style := token.attrs.pop("style", ""):
+            token.attrSet("class", "end" if "right" in str(style) else "start")
+        # A fence's language comes from the text and would become a class.
+        if token.type == "fence":
+            token.info = ""
+        if token.children is not None:
+            token.children = _inline(token.children)
+
+
+def _inline(tokens: Sequence[Token]) -> list[Token]:
+    safe: list[Token] = []
+    for token in tokens:
+        if token.type == "image":
+            safe += _image(token)
+        else:
+            if token.type == "link_open":
+                token.attrSet("rel", "noopener noreferrer")
+                token.attrSet("target", "_blank")
+            safe.append(token)
+    return safe
+
+
+def _image(token: Token) -> list[Token]:
+    """Return a picture as a plain mention of it, so that showing a page never calls another host."""
+    name = Token("code_inline", "code", 0)
+    name.content = f"{token.content or '…'} · {token.attrGet('src') or ''}"
+    return [name]

@@ -1,0 +1,44 @@
+"""Renders templates: a whole page, or one block of it, so that a fragment is never a second file.
+
+Knows no sessions. Autoescape is on and a name that a template does not get is an error.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from web.catalogue import load_all
+from web.words import Language, Words
+
+TEMPLATES = Path(__file__).parent.parent / "templates"
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The templates and the words. Built once for an app and shared by all of its viewers."""
+
+    environment: Environment
+    words: Mapping[Language, Words]
+
+    @classmethod
+    def load(cls, folder: Path = TEMPLATES) -> "Pages":
+        """Read both catalogues and open the folder of templates."""
+        environment = Environment(
+            loader=FileSystemLoader(folder),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        return cls(environment, load_all())
+
+    def page(self, name: str, context: Mapping[str, object]) -> str:
+        """Return the whole template `name`."""
+        return self.environment.get_template(name).render(context)
+
+    def block(self, name: str, block: str, context: Mapping[str, object]) -> str:
+        """Return one block of the template `name`, also one that stands inside another block."""
+        template = self.environment.get_template(name)
+        return "".join(template.blocks[block](template.new_context(dict(context)))).strip()

@@ -1,0 +1,89 @@
+"""The context panel, the meter and the budget's dry run: figures and geometry, put together for the templates."""
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from harness.replay import CallRecord
+from harness.sizes import Size
+from web import chart
+from web.figures import Anchor, Boundary, NoUsage, Part, anchor, borders, boundary, parts_of
+from web.shown import Shown
+from web.viewer import Viewer
+
+# A slider has about so many places; their distance is a round number of characters.
+SLIDER_PLACES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Everything that the panel and the meter show. `window` is in tokens; None where nobody knows it."""
+
+    parts: list[Part]
+    total: Size
+    segments: list[chart.Segment]
+    anchor: Anchor | NoUsage
+    window: int | None
+    window_source: str
+    compactions: int
+    calls: int
+    largest: CallRecord | None
+    boundary: Boundary | None
+    gauge: chart.Gauge | None
+    turns: chart.Turns | None
+    borders: list[chart.BorderBar]
+    borders_top: int
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What another budget would do, and the range of the slider, all in characters."""
+
+    boundary: Boundary | None
+    low: int
+    high: int
+    step: int
+
+
+def panel_of(session: Shown, viewer: Viewer) -> Panel:
+    """Take the figures from the session's state; the charts over turns only where their tab is open."""
+    state, over_turns = session.state, viewer.tab == "turns"
+    parts, ahead = parts_of(state.context.totals), boundary(state)
+    found = borders([recorded.event for recorded in session.records]) if over_turns else []
+    bars, top = chart.border_bars(found)
+    return Panel(
+        parts=parts,
+        total=state.context.total,
+        segments=chart.stack(parts, viewer.scale),
+        anchor=anchor(state),
+        window=state.model.window if state.model else None,
+        window_source=state.model.window_source if state.model else "",
+        compactions=len(state.compactions),
+        calls=len(state.calls),
+        largest=max(state.calls, key=lambda call: call.size.chars, default=None) if over_turns else None,
+        boundary=ahead,
+        gauge=chart.gauge(ahead.measured, ahead.budget) if ahead else None,
+        turns=chart.turns(state) if over_turns else None,
+        borders=bars,
+        borders_top=top,
+    )
+
+
+def dry_run(session: Shown, budget: int | None = None) -> DryRun:
+    """Return what `budget` characters would do at the next task border; None is the budget in force."""
+    ahead = boundary(session.state, budget)
+    if ahead is None:
+        return DryRun(None, 0, 1, 1)
+    step = max(50, chart.round_up(max(ahead.measured, ahead.budget) * 2) // SLIDER_PLACES // 50 * 50)
+    high = chart.round_up(max(ahead.measured, session.state.settings["budget"], ahead.budget) * 2)
+    return DryRun(ahead, 0, -(-high // step) * step, step)
+
+
+def render_panel(session: Shown, viewer: Viewer) -> Markup:
+    """Return the panel with the tab that the viewer has open."""
+    return viewer.block("session.html", "panel", panel=panel_of(session, viewer))
+
+
+def render_dry_run(session: Shown, viewer: Viewer, budget: int) -> Markup:
+    """Return the form that says what `budget` would do and applies it."""
+    return viewer.block("session.html", "dry_run", dry=dry_run(session, budget), session_id=session.id)

@@ -1,0 +1,123 @@
+"""The pages and what they read: nothing here changes a session."""
+
+import asyncio
+import json
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp
+
+from harness.replay import rebuild
+from harness.session import Session
+from web.errors import PageError
+from web.fragments import partials
+from web.screens import render_session, render_sessions, session_context
+from web.site import site_of
+from web.sse import EventStream, read_on
+from web.updates import render_panel_updates
+from web.visitor import shared_viewer_of, viewer_of
+
+BUDGET_TOP = 10_000_000
+
+
+async def open_session(request: Request) -> Session:
+    """Return the session that the address names. PageError: there is none. Problem: it cannot be read."""
+    try:
+        return await site_of(request).library.open(request.path_params["session"])
+    except KeyError:
+        raise PageError(404, "no_session") from None
+
+
+async def start(request: Request) -> Response:
+    """GET /: lead to the newest session of this lab, or to a new one."""
+    site = site_of(request)
+    async with site.creating:
+        session_id = await site.library.latest()
+        if session_id is None:
+            session_id = (await site.library.create(language=viewer_of(request).language)).id
+    return RedirectResponse(f"/s/{session_id}", 303)
+
+
+async def session_page(request: Request) -> Response:
+    """GET /s/{session}: the page, with all that is safely journalled and nothing else."""
+    session = await open_session(request)
+    await settled(session)
+    budget = number(request.query_params.get("budget"))
+    sandbox = site_of(request).settings.sandbox
+    return HTMLResponse(render_session(session, viewer_of(request), sandbox=sandbox, dry=budget))
+
+
+async def panel(request: Request) -> Response:
+    """GET /s/{session}/panel: meter and panel as they are now; a browser without htmx gets the whole page."""
+    if "hx-request" not in request.headers:
+        return await session_page(request)
+    session = await open_session(request)
+    return HTMLResponse(partials(render_panel_updates(session, shared_viewer_of(request))))
+
+
+async def dry_run(request: Request) -> Response:
+    """GET /s/{session}/dry-run?budget=N: what that budget would cut. Changes nothing."""
+    session = await open_session(request)
+    budget = number(request.query_params.get("budget"))
+    if budget is None:
+        raise PageError(422, "budget", top=BUDGET_TOP)
+    viewer = viewer_of(request)
+    return HTMLResponse(viewer.block("session.html", "dry_run", **session_context(session, viewer, dry=budget)))
+
+
+async def events(request: Request) -> ASGIApp | Response:
+    """GET /s/{session}/events?after=N: what happens, as server-sent events."""
+    site, session = site_of(request), await open_session(request)
+    if site.channels.closed:
+        raise PageError(503, "closing")
+    return EventStream(site.channels, session, shared_viewer_of(request), read_on(request))
+
+
+async def state(request: Request) -> Response:
+    """GET /s/{session}/state: what a hidden tab asks for, since it lets go of its stream."""
+    session = await open_session(request)
+    return JSONResponse({"state": session.status, "seq": session.committed})
+
+
+async def model_call(request: Request) -> Response:
+    """GET /s/{session}/calls/{call}: the request of that call, byte for byte; with ?pretty, to read."""
+    session = await open_session(request)
+    pairs = [(recorded.seq, recorded.event) for recorded in session.records]
+    try:
+        body = (await asyncio.to_thread(rebuild, pairs, request.path_params["call"])).body()
+    except KeyError:
+        raise PageError(404, "no_call", call=request.path_params["call"]) from None
+    if "pretty" in request.query_params:
+        return PlainTextResponse(json.dumps(json.loads(body), ensure_ascii=False, indent=2))
+    return Response(body, media_type="application/json")
+
+
+async def sessions(request: Request) -> Response:
+    """GET /sessions: every session, the newest first."""
+    library = site_of(request).library
+    return HTMLResponse(render_sessions(await library.list(), library.setup.labs, viewer_of(request)))
+
+
+async def health(request: Request) -> Response:
+    """GET /healthz: the server is up."""
+    return PlainTextResponse("ok\n")
+
+
+async def no_icon(request: Request) -> Response:
+    """GET /favicon.ico: the page names its own icon; this is for browsers that ask all the same."""
+    return Response(status_code=204)
+
+
+def number(text: str | None) -> int | None:
+    """Return a budget in characters, or None where the text is none."""
+    if text is None or not (text.isascii() and text.isdecimal() and len(text) < 12):
+        return None
+    return int(text) if int(text) <= BUDGET_TOP else None
+
+
+async def settled(session: Session) -> None:
+    """Wait until all that happened is journalled, so that a page shows neither more nor less than that."""
+    for _ in range(400):
+        if session.committed >= len(session.records) or session.failure:
+            return
+        await asyncio.sleep(0.005)

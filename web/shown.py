@@ -1,0 +1,34 @@
+"""What a page needs to know of a session. `harness.session.Session` is one; a test folds events into another."""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from harness.discovery import Lab
+from harness.events import ApprovalRequested
+from harness.journal import Recorded
+from harness.replay import State
+
+
+class Shown(Protocol):
+    """A session as the pages read it.
+
+    partial: number, text and thoughts of the reply that streams now. committed: the journal number up to
+    which events may be shown.
+    """
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def lab(self) -> Lab: ...
+    @property
+    def state(self) -> State: ...
+    @property
+    def records(self) -> Sequence[Recorded]: ...
+    @property
+    def status(self) -> Literal["idle", "running", "waiting"]: ...
+    @property
+    def waiting(self) -> ApprovalRequested | None: ...
+    @property
+    def partial(self) -> tuple[int, str, str] | None: ...
+    @property
+    def committed(self) -> int: ...

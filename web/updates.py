@@ -1,0 +1,145 @@
+"""What changes on an open page when something happens: which element, and its new HTML.
+
+Knows no connections. It renders with the templates of a whole page, so a reload looks the same.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from markupsafe import Markup, escape
+
+from harness import events as e
+from harness.context import Entry
+from harness.journal import Recorded
+from harness.replay import State
+from web.feed import cut_of, cut_row, in_model_view, make_row, render_feed, render_row
+from web.guide import guide_of
+from web.panel import dry_run, panel_of
+from web.rows import INVISIBLE, Row, at, earlier, row_id
+from web.shown import Shown
+from web.status import status_line
+from web.viewer import Viewer
+
+Mode = Literal["replace", "append", "remove", "morph", "inner"]
+STARTED = (e.ModelCallStarted, e.SummaryCallStarted, e.ToolStarted, e.ApprovalRequested, e.ApprovalAnswered)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One change. `html` has one root element with the target's id, or is text; "append" puts it at the end inside."""
+
+    target_id: str
+    html: str
+    mode: Mode
+
+
+def render_updates(session: Shown, recorded: Recorded | e.TextDelta, viewer: Viewer) -> list[Update]:
+    """Return the changes of the feed, the status line and the send button after one event."""
+    if isinstance(recorded, e.TextDelta):
+        target = "text" if recorded.kind == "text" else "reasoning"
+        return [Update(f"call-row-{recorded.call}-{target}", str(escape(recorded.text)), "append")]
+    updates = _feed_updates(session, recorded, viewer)
+    if isinstance(recorded.event, e.TaskStarted | e.TaskEnded | e.ApprovalRequested | e.ApprovalAnswered):
+        updates.append(_block(session, viewer, "composer_actions", "composer-actions"))
+    return [*updates, _status(session, viewer)]
+
+
+def render_partial(session: Shown, viewer: Viewer) -> list[Update]:
+    """Return the row of the reply that streams now, with all of it that has come; deltas go on from there."""
+    if session.partial is None:
+        return []
+    row = f"call-row-{session.partial[0]}"
+    started = next((r for r in reversed(session.records) if row_id(r) == row), None)
+    if started is None or not isinstance(started.event, e.ModelCallStarted):
+        return []
+    return [Update(row, render_row(session, make_row(session, started, None), viewer), "replace")]
+
+
+def render_panel_updates(session: Shown, viewer: Viewer) -> list[Update]:
+    """Return meter, panel, budget and samples as they are now."""
+    context = {
+        "session_id": session.id,
+        "panel": panel_of(session, viewer),
+        "dry": dry_run(session),
+        "guide": guide_of(session.lab, session.state, viewer.language),
+    }
+    places = (("meter", "meter"), ("panel", "panel"), ("budget", "budget"), ("samples", "guide-samples"))
+    return [
+        Update(target, viewer.block("session.html", block, **context), "morph") for block, target in places
+    ]
+
+
+def _feed_updates(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Update]:
+    event = recorded.event
+    if isinstance(event, INVISIBLE):
+        return []
+    if isinstance(event, e.ContextCompacted) and viewer.view == "model":
+        # The summary comes in above what is kept, and all before it goes: the whole list is another.
+        return [Update("feed", _feed_list(session, viewer), "replace")]
+    row = make_row(session, recorded, _entry(session.state, recorded.seq))
+    updates = [] if viewer.view == "model" and not _in_model_view(session.state, row) else [_row(session, row, viewer)]
+    if isinstance(event, e.ContextCompacted):
+        updates += _cut_updates(session, event, viewer)
+    if isinstance(event, e.TaskEnded) and event.reason != "answered":
+        updates += _left_open(session, recorded, viewer)
+    return updates
+
+
+def _row(session: Shown, row: Row, viewer: Viewer) -> Update:
+    html = render_row(session, row, viewer)
+    known = earlier(session.records, at(session.records, row.seq))
+    return Update(row.id, html, "replace") if known else Update("feed", html, "append")
+
+
+def _cut_updates(session: Shown, event: e.ContextCompacted, viewer: Viewer) -> list[Update]:
+    """Dim the rows that were removed, and draw the line above the first one that is kept."""
+    updates = []
+    for seq in event.removed:
+        old = at(session.records, seq)
+        row = make_row(session, old, _entry(session.state, seq), gone=True)
+        updates.append(Update(row.id, render_row(session, row, viewer), "replace"))
+    first = at(session.records, event.cut)
+    row = make_row(session, first, _entry(session.state, first.seq), cut=cut_of(session))
+    return [*updates, Update(cut_row(session), render_row(session, row, viewer), "replace")]
+
+
+def _left_open(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Update]:
+    """Render again what was going on when the task was cut short; it does not go on any more."""
+    seen: set[str] = set()
+    updates = []
+    for each in reversed([r for r in session.records if r.seq < recorded.seq]):
+        if isinstance(each.event, e.TaskStarted):
+            break
+        name = row_id(each)
+        if name not in seen and isinstance(each.event, STARTED):
+            row = make_row(session, each, None)
+            updates.append(Update(name, render_row(session, row, viewer), "replace"))
+        seen.add(name)
+    return updates
+
+
+def _in_model_view(state: State, row: Row) -> bool:
+    if row.entry is None:
+        return in_model_view(row, getattr(row.event, "task", 0))
+    return not state.compactions or row.seq >= state.compactions[-1].event.cut
+
+
+def _entry(state: State, seq: int) -> Entry | None:
+    """Return the message of one event. It is nearly always among the last ones, so the search begins there."""
+    entry = next((entry for entry in reversed(state.history) if entry.seq <= seq), None)
+    return entry if entry and entry.seq == seq else None
+
+
+def _status(session: Shown, viewer: Viewer) -> Update:
+    line = status_line(session, viewer.words)
+    html = viewer.block("session.html", "status", state_code=session.status, status=line)
+    return Update("status", html, "replace")
+
+
+def _block(session: Shown, viewer: Viewer, block: str, target: str) -> Update:
+    html = viewer.block("session.html", block, session_id=session.id, state_code=session.status)
+    return Update(target, html, "replace")
+
+
+def _feed_list(session: Shown, viewer: Viewer) -> Markup:
+    return viewer.block("session.html", "feed_list", feed=render_feed(session, viewer))
