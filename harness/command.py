@@ -19,8 +19,8 @@ from harness.limits import MAX_OUTPUT
 End = Literal["exit", "time", "output", "processes", "memory", "lost"]
 
 _PIECE = 65_536
-# The supervisor ends everything within 5 seconds; one that takes longer is itself ended.
-_GRACE = 8
+# Ending the supervisor sets free what it holds, so it comes last: it gives up by itself after 60 seconds.
+_GRACE = 70
 
 
 @dataclass(frozen=True, slots=True)

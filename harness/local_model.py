@@ -57,7 +57,8 @@ class LocalModel:
         answer = self._exchange()
         if not answer.startswith("http://"):
             self.stop()
-            raise ProviderError(f"`{self.file.name}` could not be loaded: {answer or 'the model server ended'}")
+            why = answer or "the model server ended"
+            raise ProviderError(f"`{self.file.name}` did not load ({why}); try another GGUF file, or a smaller one.")
         self.base_url = f"{answer}/v1"
         return self.base_url
 

@@ -105,7 +105,7 @@ def _kind(status: int | None, codes: list[str], said: str) -> Kind:
     """Return the kind. What the provider calls it counts before the status, a status before its words."""
     if _OVERFLOW_CODES.intersection(codes):
         return "overflow"
-    if status == 402 or _QUOTA.search(said):
+    if _QUOTA.search(said):
         return "refused"
     if status == 401 or (status in (None, 400, 403) and _KEY.search(said)):
         return "key"

@@ -53,8 +53,8 @@ def read_environment(folder: Path) -> dict[str, str]:
     Raises ProviderError if the file is no UTF-8 text.
     """
     try:
-        # utf-8-sig: some editors put a mark before the first name. No interpolation: a key may hold a "$".
-        lines = dotenv_values(folder / ".env", interpolate=False, encoding="utf-8-sig")
+        # No interpolation: what stands there is meant as it stands.
+        lines = dotenv_values(folder / ".env", interpolate=False)
     except (UnicodeDecodeError, OSError) as error:
         raise ProviderError("`.env` cannot be read as UTF-8 text; save it again as UTF-8.") from error
     return {name: value for name, value in lines.items() if value is not None} | dict(os.environ)

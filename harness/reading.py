@@ -56,6 +56,8 @@ def read(workspace: Workspace, path: str, offset: int, limit: int) -> str:
             stream.seek(len(encoding.mark))
             text = io.TextIOWrapper(stream, encoding.name, errors="replace", newline="\n")
             shown, notes = _lines(text, clean(path), offset, limit, size)
+        if "\0" in shown:
+            raise NotText("binary")
     except FileNotFoundError:
         raise ToolError(missing(workspace, path)) from None
     except NotText:

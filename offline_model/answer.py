@@ -18,14 +18,14 @@ ENOUGH = 0.4
 
 def language_of(request: ChatRequest) -> Language:
     """Return the language of the last user message."""
-    return "zh" if is_chinese(request.task) else "en"
+    return "zh" if is_chinese(request.question) else "en"
 
 
 def answer(request: ChatRequest) -> str:
     """Return the answer to the task of `request`, as short Markdown in the language of the task."""
     language = language_of(request)
     items = gather(request)
-    question = understand(request.task)
+    question = understand(request.question)
     match question.asked:
         case "make":
             return cannot(language)
@@ -105,8 +105,8 @@ def _look_up(request: ChatRequest, items: Sequence[Item], language: Language) ->
     pool = [item for item in items if item.kind != "goal" and item.place != "user"]
     if not pool:
         return cannot(language)
-    matches = rank(request.task, [item.text for item in pool])
-    exact = frozenset(term for term in exact_terms(request.task) if not term.isdigit() or len(term) > 2)
+    matches = rank(request.question, [item.text for item in pool])
+    exact = frozenset(term for term in exact_terms(request.question) if not term.isdigit() or len(term) > 2)
     good = [m for m in matches if (m.exact & exact if exact else m.covered >= ENOUGH)]
     missing = exact - frozenset(term for match in good for term in match.exact)
     if not good and not exact and matches[0].covered == 0:

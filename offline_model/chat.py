@@ -5,6 +5,8 @@ from typing import Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "tool_calls", "length"]
+# Nobody asks at greater length; what is pasted between is content.
+ENOUGH_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,12 @@ class ChatRequest:
     def task(self) -> str:
         """Return the text of the last user message."""
         return self.turns[self.task_start].text if self.task_start >= 0 else ""
+
+    @property
+    def question(self) -> str:
+        """Return the task as it is searched: of a very long one, its start and its end."""
+        text = self.task
+        return text if len(text) <= 2 * ENOUGH_CHARS else f"{text[:ENOUGH_CHARS]}\n{text[-ENOUGH_CHARS:]}"
 
     @property
     def steps(self) -> tuple[Step, ...]:

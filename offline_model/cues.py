@@ -8,6 +8,8 @@ from typing import Literal
 
 Kind = Literal["confirmed", "unverified", "rejected", "rule", "change", "open", "goal", "plain"]
 
+# Nobody writes such a sentence: it is data on one line.
+FAR_TOO_LONG = 1_000
 # The order decides: "the guess was ruled out" is rejected, "not confirmed yet" is no confirmation.
 CUES: tuple[tuple[Kind, str], ...] = (
     (
@@ -78,6 +80,7 @@ HEADINGS: tuple[tuple[Kind, str], ...] = (
 
 def kind_of(sentence: str) -> Kind:
     """Return the kind of one sentence: kind_of("It may be the fuse.") -> "unverified"."""
+    sentence = sentence[:FAR_TOO_LONG]
     label = LABEL.match(sentence)
     # A label is the writer's own verdict, so it outweighs the words after it.
     for kind, pattern in PATTERNS:

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from offline_model.cues import Kind
+from offline_model.cues import Kind, kind_of
+from offline_model.statements import sentences
 from offline_model.words import exact_terms
 
 Asked = Literal["sort", "list", "draft", "overview", "make", "look_up"]
@@ -62,6 +63,9 @@ class Question:
 
 def understand(text: str) -> Question:
     """Return what `text` asks for: understand("Which are confirmed?") -> Question("list", ("confirmed",))."""
+    # "Don't change any file" is a demand, and no question about changes.
+    asking = [part for line in text.splitlines() for part in sentences(line) if kind_of(part) != "rule"]
+    text = " ".join(asking) or text
     kinds = tuple(kind for kind, pattern in ASKED if re.search(pattern, text, re.I))
     if DRAFT.search(text):
         return Question("draft", kinds)

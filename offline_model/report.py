@@ -31,7 +31,9 @@ MOST_LINES = 8
 
 def denied(step: Step) -> bool:
     """Whether the result says that a person did not allow the call."""
-    return len(step.result) <= SHORT and bool(DENIED.search(step.result.strip().split("\n", 1)[0]))
+    # Reading and searching ask nobody, and a file may well speak of a denial.
+    asks = step.call.name not in ("read", "search")
+    return asks and len(step.result) <= SHORT and bool(DENIED.search(step.result.strip().split("\n", 1)[0]))
 
 
 def failed(step: Step) -> bool:

@@ -63,8 +63,8 @@ def load_flows(scripts: Sequence[Path]) -> tuple[Flow, ...]:
 def next_call(flows: Sequence[Flow], request: ChatRequest) -> Planned | None:
     """Return the call that the script makes now, or None when it is time to answer."""
     for flow in flows:
-        found = flow.when.search(request.task)
-        if found and not (flow.unless and flow.unless.search(request.task)):
+        found = flow.when.search(request.question)
+        if found and not (flow.unless and flow.unless.search(request.question)):
             return _next_step(flow, found.groupdict(), request.steps)
     return None
 

@@ -44,10 +44,16 @@ class OfflineServer:
         self.faults = Faults(fault)
         self._app = OfflineApp(load_flows(scripts), window=window, faults=self.faults, delay=delay, record=record)
         self._host, self._port = host, port
+        self._address = ""
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: uvicorn.Server | None = None
         self._ready = threading.Event()
+
+    @property
+    def address(self) -> str:
+        """Return the base URL, or "" while the server does not run."""
+        return self._address
 
     @property
     def requests(self) -> list[bytes]:
@@ -71,7 +77,8 @@ class OfflineServer:
         if not self._ready.wait(START_SECONDS):
             raise RuntimeError("the offline model did not start")
         host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{port}/v1"
+        self._address = f"http://{host}:{port}/v1"
+        return self._address
 
     def stop(self) -> None:
         """Stop the server; streams that are still open end. Calling it twice is harmless."""
@@ -81,7 +88,7 @@ class OfflineServer:
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._app.closing.set)
         self._thread.join(START_SECONDS)
-        self._thread = None
+        self._thread, self._address = None, ""
 
     def __enter__(self) -> "OfflineServer":
         self.start()

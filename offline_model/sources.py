@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from offline_model.chat import Call, ChatRequest, Step, pair
-from offline_model.cues import Kind, kind_of
-from offline_model.statements import CUT_MARK, FAR_TOO_LONG, Statement, sentences, split
+from offline_model.cues import FAR_TOO_LONG, Kind, kind_of
+from offline_model.statements import CUT_MARK, Statement, sentences, split
 
 Place = Literal["result", "summary", "answer", "user"]
 PROSE = re.compile(r"\.(?:md|markdown|txt|rst)$", re.IGNORECASE)
@@ -114,7 +114,7 @@ def unique(items: list[Item]) -> tuple[Item, ...]:
 
 def _read(call: Call, text: str) -> tuple[Statement, ...]:
     path = argument(call) if call.name == "read" else ""
-    if path and (PROSE.search(path) or "." not in path.rsplit("/", 1)[-1]):
+    if call.name == "read" and (PROSE.search(path) or "." not in path.rsplit("/", 1)[-1]):
         return split(text)
     code = bool(CODE.search(path)) or call.name == "search"
     lines = (line.strip() for line in text.splitlines())

@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from offline_model.cues import LABEL, Kind, kind_of, kind_of_heading, without_label
+from offline_model.cues import FAR_TOO_LONG, LABEL, Kind, kind_of, kind_of_heading, without_label
 
 LONGEST = 260
-# Nobody writes such a sentence: it is data on one line, and no answer should carry it whole.
-FAR_TOO_LONG = 1_000
+LONGEST_LINE = 20_000
 HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.+?)\s*#*$")
 BULLET = re.compile(r"^\s*(?:[-*+•·]|\d{1,3}[.)、])\s+")
 STAMP = re.compile(
@@ -53,7 +52,7 @@ def sentences(text: str) -> list[str]:
 def _entries(text: str) -> Iterator[_Entry]:
     """Yield paragraphs and list items; a line without a mark of its own belongs to the entry before it."""
     heading, lines, listed = "", [], False
-    for line in [*text.splitlines(), ""]:
+    for line in [*(line[:LONGEST_LINE] for line in text.splitlines()), ""]:
         title = HEADING.match(line)
         starts = bool(BULLET.match(line) or STAMP.match(line.strip()))
         if (not line.strip() or title or starts or CUT_MARK.match(line.strip())) and lines:

@@ -91,13 +91,15 @@ def test_a_huge_file_is_never_loaded(root: Path) -> None:
     with pytest.raises(ToolError, match=r"binary file of 5,368,709,120 bytes"):
         call(root, "read", path="sparse")
     with (root / "huge.log").open("w") as stream:
-        stream.writelines(f"line {number}\n" for number in range(1, 3001))
+        stream.writelines(f"line {number}\n" for number in range(1, 40_001))
         stream.seek(5 * 1024**3)
         stream.write("end")
     shown = call(root, "read", path="huge.log", offset=2, limit=1)
     assert shown == "line 2\n[Lines 2-2 of a file of 5,368,709,123 bytes are shown. Read on with offset=3.]"
     with pytest.raises(ToolError, match="too far in"):
-        call(root, "read", path="huge.log", offset=9000)
+        call(root, "read", path="huge.log", offset=90_000)
+    with pytest.raises(ToolError, match="binary"):
+        call(root, "read", path="huge.log", offset=40_001)
 
 
 def test_what_is_no_text_file(root: Path) -> None:

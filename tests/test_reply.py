@@ -134,6 +134,8 @@ def test_the_first_of_two_answers_is_the_reply() -> None:
     assert (reply.text, reply.finish) == ("a", "stop")
     assert "more_choices" in reply.marks
     assert assemble({"choices": two[1:]}).text == ""
+    unnumbered = [{"delta": {"content": "a"}}, {"delta": {"content": "b"}}]
+    assert assemble({"choices": unnumbered}).text == "a"
 
 
 def test_nothing_at_all_is_marked() -> None:

@@ -116,6 +116,7 @@ def test_the_json_of_a_call_alone_is_a_call_but_not_after_words() -> None:
         dsml(invoke("read", "[1]")),
         dsml(READ_A, invoke("launch", parameter("target", "x"))),
         dsml(READ_A.replace("</%sinvoke>", "")),
+        dsml(READ_A, READ_A, section="").removesuffix("</｜DSML｜invoke>"),
         dsml(READ_A.replace("</%sparameter>", "")),
         dsml(READ_A).replace("invoke name=", "invoke nom="),
         dsml(READ_A, "between", READ_A),

@@ -6,11 +6,13 @@ from typing import Literal
 
 from harness import events as e
 from harness.compaction import plan_boundary
+from harness.context import make_entry
 from harness.discovery import Lab, Sample, SampleGroup
 from harness.journal import Recorded
-from harness.messages import ToolCall
+from harness.messages import SummaryMessage, ToolCall
 from harness.replay import State
 from harness.sizes import Size, Usage
+from harness.tokens import size_of_message
 
 TOOLS = tuple(
     {
@@ -76,11 +78,11 @@ class FoldedSession:
         settings = {"step_limit": 30, "approval_seconds": 300}
         settings |= {"budget": budget, "summary_limit": 900} if budget is not None else {}
         self.add(
-            e.SessionStarted(
-                lab="07", extensions=(), workspace="incident-log", language=language, settings=settings
-            )
+            e.SessionStarted(lab="07", extensions=(), workspace="incident-log", language=language, settings=settings)
         )
-        self.add(e.ModelChosen(model="offline", provider="offline", reason="no_key", window=32768, window_source="table"))
+        self.add(
+            e.ModelChosen(model="offline", provider="offline", reason="no_key", window=32768, window_source="table")
+        )
         self.add(e.InstructionsSet(system="You are a careful coding agent. " * 12, tools=TOOLS))
         return self
 
@@ -141,13 +143,14 @@ class FoldedSession:
         usage = Usage(1204, 188)
         self.add(e.SummaryCallEnded(text=summary, finish="stop", usage=usage, seconds=0.4, **named))
         removed = sum((x.size for x in state.context.entries[: len(plan.removed)]), Size())
-        before = state.context.total
+        before, preface = state.context.total, "[Background: a summary.]"
+        size = make_entry(0, task.task, SummaryMessage(preface, summary), size_of_message).size
         return self.add(
             e.ContextCompacted(
                 number=len(state.compactions) + 1, task=task.task, strategy=plan.strategy, trigger=plan.trigger,
                 unit=plan.unit, budget=plan.budget, measured=plan.measured, measured_after=0, before=before,
-                after=before - removed + Size(len(summary), 200), cut=plan.cut, removed=plan.removed,
-                kept=plan.kept, preface="[Background: a summary.]", summary=summary, shortened="",
+                after=before - removed + size, cut=plan.cut, removed=plan.removed,
+                kept=plan.kept, preface=preface, summary=summary, shortened="",
                 calls=(call,), usage=usage, seconds=0.4, model="offline",
             )
         )  # fmt: skip

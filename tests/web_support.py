@@ -5,7 +5,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,6 +38,48 @@ class Reply:
         return self.body.decode()
 
 
+@dataclass(frozen=True)
+class Message:
+    """One server-sent event; `id` is None where it has none, `data` is its lines joined."""
+
+    id: int | None
+    data: str
+
+
+class Stream:
+    """An open stream of server-sent events, read message by message."""
+
+    def __init__(self, port: int, path: str, headers: Mapping[str, str]) -> None:
+        self.connection = HTTPConnection("127.0.0.1", port, timeout=20)
+        self.connection.request("GET", path, headers=dict(headers))
+        self.answer = self.connection.getresponse()
+
+    def next(self) -> Message | None:
+        """Return the next message, or None when the server has ended the stream."""
+        number, data = None, []
+        while line := self.answer.readline().decode():
+            name, _, value = line.rstrip("\n").partition(": ")
+            if name == "id":
+                number = int(value)
+            elif name == "data":
+                data.append(value)
+            elif line == "\n" and data:
+                return Message(number, "\n".join(data))
+        return None
+
+    def until(self, number: int) -> list[Message]:
+        """Return all messages up to the one with this id."""
+        read: list[Message] = []
+        while not read or read[-1].id != number:
+            message = self.next()
+            assert message, "the stream ended"
+            read.append(message)
+        return read
+
+    def close(self) -> None:
+        self.connection.close()
+
+
 @dataclass
 class Web:
     """The server while it runs in its own thread and event loop."""
@@ -47,6 +89,8 @@ class Web:
     app: Starlette
     library: Library
     settings: WebSettings
+    server: uvicorn.Server
+    streams: list[Stream] = field(default_factory=list)
 
     @property
     def address(self) -> str:
@@ -77,6 +121,37 @@ class Web:
         """Send a form."""
         return self.ask(path, "POST", urlencode(fields), FORM | dict(headers))
 
+    def stream(self, path: str, headers: Mapping[str, str] | None = None) -> Stream:
+        """Open a stream; it is closed with the server."""
+        self.streams.append(Stream(self.port, path, headers or {}))
+        return self.streams[-1]
+
+    def change(self, session: Session, times: int) -> int:
+        """Record `times` small events in the session; return the number of the last, once it may be shown."""
+
+        async def change() -> int:
+            for _ in range(times):
+                session.change_setting("budget", session.state.settings["budget"] + 1)
+            last = len(session.records)
+            while session.committed < last:
+                await asyncio.sleep(0.002)
+            return last
+
+        return self.run(change())
+
+    def pages(self) -> int:
+        """Return how many pages watch now."""
+        return self.app.state.site.channels.pages()
+
+    def drop(self) -> None:
+        """Break every open connection, as a network does that fails."""
+
+        async def drop() -> None:
+            for connection in list(self.server.server_state.connections):
+                connection.transport.abort()
+
+        self.run(drop())
+
     def raw(self, request: bytes) -> bytes:
         """Send bytes as they are and return all that comes until the server closes or two seconds pass."""
         with socket.create_connection(("127.0.0.1", self.port), 10) as connection:
@@ -102,6 +177,8 @@ def serving(data: Path, *, port: int = 0, model: Recorder | None = None, **setti
         assert ready.wait(60) and started, "the server did not start"
         yield started[0]
     finally:
+        for stream in started[0].streams if started else []:
+            stream.close()
         ended.set()
         thread.join(20)
         assert not thread.is_alive(), "the server did not end"
@@ -126,7 +203,7 @@ async def _serve(
                 serve = asyncio.create_task(_quiet(server, listener))
                 while not server.started and not serve.done():
                     await asyncio.sleep(0.01)
-                started.append(Web(chosen.port, asyncio.get_running_loop(), app, opened, chosen))
+                started.append(Web(chosen.port, asyncio.get_running_loop(), app, opened, chosen, server))
                 ready.set()
                 while not ended.is_set() and not serve.done():
                     await asyncio.sleep(0.02)
@@ -140,10 +217,3 @@ async def _serve(
 async def _quiet(server: uvicorn.Server, listener: socket.socket) -> None:
     # uvicorn's own serve() wants the signals, which belong to the main thread.
     await server._serve([listener])  # noqa: SLF001
-
-
-def slow_model() -> Recorder:
-    """Return a started offline model that takes its time over each piece."""
-    model = offline(delay=0.02)
-    model.start()
-    return model

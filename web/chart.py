@@ -54,7 +54,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One model call. `mark`: a compaction lies directly behind it."""
+    """One model call. `mark`: the number of the compaction that lies directly behind it, or 0."""
 
     call: CallRecord
     x: str
@@ -62,7 +62,7 @@ class Bar:
     middle: str
     end: str
     blocks: tuple[Block, ...]
-    mark: bool
+    mark: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +117,12 @@ def turns(state: State) -> Turns:
     calls = state.calls[-MOST_BARS:]
     top = round_up(max((call.size.chars for call in calls), default=0))
     slot = 100 / max(len(calls), 6)
-    marks = {call for compaction in state.compactions for call in compaction.event.calls[-1:]}
+    marks = {call: made.event.number for made in state.compactions for call in made.event.calls[-1:]}
     bars = []
     for number, call in enumerate(calls):
         x = number * slot
         edges = (percent(x + slot * 0.14), percent(slot * 0.72), percent(x + slot / 2), percent(x + slot))
-        bars.append(Bar(call, *edges, _blocks(parts_of(call.parts), top), call.call in marks))
+        bars.append(Bar(call, *edges, _blocks(parts_of(call.parts), top), marks.get(call.call, 0)))
     return Turns(tuple(bars), top, len(state.calls) - len(calls), max(0, len(calls) - 14))
 
 

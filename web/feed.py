@@ -16,9 +16,12 @@ from web.shown import Shown
 from web.viewer import Viewer
 
 
-def render_feed(session: Shown, viewer: Viewer) -> Markup:
-    """Return every row of the feed in the viewer's view, as the inside of the list."""
-    rows = all_rows(session)
+def render_feed(session: Shown, viewer: Viewer, *, until: int | None = None) -> Markup:
+    """Return the rows of the feed in the viewer's view, as the inside of the list.
+
+    until: the last journal number that counts; None is all that may be shown.
+    """
+    rows = all_rows(session, session.committed if until is None else until)
     if viewer.view == "model":
         rows = model_rows(session.state, rows)
     return Markup("\n").join(render_row(session, row, viewer) for row in rows)
@@ -29,11 +32,11 @@ def render_row(session: Shown, row: Row, viewer: Viewer) -> Markup:
     return Markup(viewer.page(f"events/{row.name}.html", row=row, event=row.event, session_id=session.id))
 
 
-def all_rows(session: Shown) -> list[Row]:
-    """Return the rows of the whole session in the order in which they began."""
+def all_rows(session: Shown, until: int) -> list[Row]:
+    """Return the rows up to a journal number in the order in which they began."""
     newest: dict[str, Recorded] = {}
     models: list[tuple[int, bool]] = []
-    for recorded in session.records[: session.committed]:
+    for recorded in session.records[:until]:
         newest[row_id(recorded)] = recorded
         if isinstance(recorded.event, e.ModelChosen):
             models.append((recorded.seq, recorded.event.provider == "offline"))
@@ -73,10 +76,13 @@ def make_row(
 
 def model_rows(state: State, rows: Iterable[Row]) -> list[Row]:
     """Return what the model reads now, in its order, and what is going on now or went wrong in this task."""
-    sent = {entry.seq: place for place, entry in enumerate(state.context.entries)}
+    sent = {entry.seq for entry in state.context.entries}
     last = state.tasks[-1].task if state.tasks else 0
     shown = [row for row in rows if row.seq in sent or in_model_view(row, last)]
-    return sorted(shown, key=lambda row: _model_place(row, sent))
+    instructions = [row for row in shown if isinstance(row.event, e.InstructionsSet)][-1:]
+    summary = [row for row in shown if isinstance(row.event, e.ContextCompacted)]
+    others = [row for row in shown if not isinstance(row.event, e.InstructionsSet | e.ContextCompacted)]
+    return instructions + summary + others
 
 
 def in_model_view(row: Row, task: int) -> bool:
@@ -115,12 +121,6 @@ def cut_row(session: Shown) -> str:
     if not session.state.compactions:
         return ""
     return row_id(at(session.records, session.state.compactions[-1].event.cut))
-
-
-def _model_place(row: Row, sent: dict[int, int]) -> tuple[int, int]:
-    if isinstance(row.event, e.InstructionsSet):
-        return (0, row.seq)
-    return (1, sent[row.seq]) if row.seq in sent else (2, row.seq)
 
 
 def _is_live(session: Shown, event: e.Event) -> bool:

@@ -20,7 +20,8 @@ def secured(given: Iterable[tuple[bytes, bytes]], nonce: str, scripts: Iterable[
         b"content-security-policy": content_policy(nonce, scripts).encode(),
         b"x-content-type-options": b"nosniff",
         b"x-frame-options": b"DENY",
-        b"referrer-policy": b"no-referrer",
+        # Not "no-referrer": with it a browser sends a plain form with the origin "null", which we refuse.
+        b"referrer-policy": b"same-origin",
         b"cross-origin-opener-policy": b"same-origin",
         b"cross-origin-resource-policy": b"same-origin",
         b"permissions-policy": b"camera=(), geolocation=(), microphone=()",

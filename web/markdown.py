@@ -13,12 +13,20 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 _SAFE_LINK = re.compile(r"(https?://|mailto:)", re.IGNORECASE)
-HEADING_SHIFT = 2
 
 
-def render_markdown(text: str) -> Markup:
-    """Return `text` as HTML that is safe to show: "a **b**" -> "<p>a <strong>b</strong></p>"."""
-    return Markup(_parser().render(text))
+def render_markdown(text: str, *, top: int = 3) -> Markup:
+    """Return `text` as HTML that is safe to show: "a **b**" -> "<p>a <strong>b</strong></p>".
+
+    Its highest heading becomes one of level `top`, so that the page's own order of headings stays whole.
+    """
+    parser, env = _parser(), {}
+    tokens = parser.parse(text, env)
+    headings = [token for token in tokens if token.type in ("heading_open", "heading_close")]
+    shift = top - min((int(token.tag[1:]) for token in headings), default=top)
+    for token in headings:
+        token.tag = f"h{min(6, int(token.tag[1:]) + shift)}"
+    return Markup(parser.renderer.render(tokens, parser.options, env))
 
 
 def split_sections(text: str) -> list[tuple[str, str]]:
@@ -48,8 +56,6 @@ def _allowed(address: str) -> bool:
 
 def _make_safe(state: StateCore) -> None:
     for token in state.tokens:
-        if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(6, int(token.tag[1:]) + HEADING_SHIFT)}"
         # The policy of the page allows no inline style, which is how the parser aligns a table's cell.
         if style := token.attrs.pop("style", ""):
             token.attrSet("class", "end" if "right" in str(style) else "start")

@@ -95,7 +95,7 @@ async def model_call(request: Request) -> Response:
 async def sessions(request: Request) -> Response:
     """GET /sessions: every session, the newest first."""
     library = site_of(request).library
-    return HTMLResponse(render_sessions(await library.list(), library.setup.labs, viewer_of(request)))
+    return HTMLResponse(render_sessions(await library.sessions(), library.setup.labs, viewer_of(request)))
 
 
 async def health(request: Request) -> Response:

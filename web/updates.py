@@ -3,19 +3,19 @@
 Knows no connections. It renders with the templates of a whole page, so a reload looks the same.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from markupsafe import Markup, escape
+from markupsafe import escape
 
 from harness import events as e
 from harness.context import Entry
 from harness.journal import Recorded
 from harness.replay import State
-from web.feed import cut_of, cut_row, in_model_view, make_row, render_feed, render_row
+from web.feed import in_model_view, make_row, render_feed, render_row
 from web.guide import guide_of
 from web.panel import dry_run, panel_of
-from web.rows import INVISIBLE, Row, at, earlier, row_id
+from web.rows import INVISIBLE, Cut, Row, at, earlier, row_id
 from web.shown import Shown
 from web.status import status_line
 from web.viewer import Viewer
@@ -64,56 +64,57 @@ def render_panel_updates(session: Shown, viewer: Viewer) -> list[Update]:
         "guide": guide_of(session.lab, session.state, viewer.language),
     }
     places = (("meter", "meter"), ("panel", "panel"), ("budget", "budget"), ("samples", "guide-samples"))
-    return [
-        Update(target, viewer.block("session.html", block, **context), "morph") for block, target in places
-    ]
+    return [Update(target, viewer.block("session.html", block, **context), "morph") for block, target in places]
 
 
 def _feed_updates(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Update]:
     event = recorded.event
     if isinstance(event, INVISIBLE):
         return []
-    if isinstance(event, e.ContextCompacted) and viewer.view == "model":
-        # The summary comes in above what is kept, and all before it goes: the whole list is another.
-        return [Update("feed", _feed_list(session, viewer), "replace")]
+    if isinstance(event, e.ContextCompacted | e.InstructionsSet) and viewer.view == "model":
+        # These come in above what is there, and what they replace goes: the whole list is another.
+        rows = render_feed(session, viewer, until=recorded.seq)
+        return [Update("feed", viewer.block("session.html", "feed_list", feed=rows), "replace")]
+    # The state may be ahead of what is shown: what starts is shown as going on until its end is shown.
     row = make_row(session, recorded, _entry(session.state, recorded.seq))
-    updates = [] if viewer.view == "model" and not _in_model_view(session.state, row) else [_row(session, row, viewer)]
+    updates = _row(session, replace(row, live=isinstance(event, STARTED)), viewer)
     if isinstance(event, e.ContextCompacted):
-        updates += _cut_updates(session, event, viewer)
+        updates += _cut_updates(session, recorded.seq, event, viewer)
     if isinstance(event, e.TaskEnded) and event.reason != "answered":
         updates += _left_open(session, recorded, viewer)
     return updates
 
 
-def _row(session: Shown, row: Row, viewer: Viewer) -> Update:
+def _row(session: Shown, row: Row, viewer: Viewer) -> list[Update]:
+    """Add the row, put it in the place of its earlier look, or take it away where the view does not have it."""
+    known = bool(earlier(session.records, at(session.records, row.seq)))
+    if viewer.view == "model" and not _in_model_view(session.state, row):
+        return [Update(row.id, "", "remove")] if known else []
     html = render_row(session, row, viewer)
-    known = earlier(session.records, at(session.records, row.seq))
-    return Update(row.id, html, "replace") if known else Update("feed", html, "append")
+    return [Update(row.id, html, "replace") if known else Update("feed", html, "append")]
 
 
-def _cut_updates(session: Shown, event: e.ContextCompacted, viewer: Viewer) -> list[Update]:
+def _cut_updates(session: Shown, number: int, event: e.ContextCompacted, viewer: Viewer) -> list[Update]:
     """Dim the rows that were removed, and draw the line above the first one that is kept."""
-    updates = []
-    for seq in event.removed:
-        old = at(session.records, seq)
-        row = make_row(session, old, _entry(session.state, seq), gone=True)
-        updates.append(Update(row.id, render_row(session, row, viewer), "replace"))
-    first = at(session.records, event.cut)
-    row = make_row(session, first, _entry(session.state, first.seq), cut=cut_of(session))
-    return [*updates, Update(cut_row(session), render_row(session, row, viewer), "replace")]
+    rows = [make_row(session, at(session.records, seq), _entry(session.state, seq), gone=True) for seq in event.removed]
+    first, cut = at(session.records, event.cut), Cut(f"row-{number}", event)
+    rows.append(make_row(session, first, _entry(session.state, first.seq), cut=cut))
+    return [Update(row.id, render_row(session, row, viewer), "replace") for row in rows]
 
 
-def _left_open(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Update]:
-    """Render again what was going on when the task was cut short; it does not go on any more."""
+def _left_open(session: Shown, ended: Recorded, viewer: Viewer) -> list[Update]:
+    """Show anew what was going on when the task was cut short; it does not go on any more."""
     seen: set[str] = set()
     updates = []
-    for each in reversed([r for r in session.records if r.seq < recorded.seq]):
+    for each in reversed(session.records[: ended.seq - 1]):
         if isinstance(each.event, e.TaskStarted):
             break
         name = row_id(each)
         if name not in seen and isinstance(each.event, STARTED):
-            row = make_row(session, each, None)
-            updates.append(Update(name, render_row(session, row, viewer), "replace"))
+            row = replace(make_row(session, each, None), live=False)
+            model = viewer.view == "model"
+            html = "" if model else render_row(session, row, viewer)
+            updates.append(Update(name, html, "remove" if model else "replace"))
         seen.add(name)
     return updates
 
@@ -139,7 +140,3 @@ def _status(session: Shown, viewer: Viewer) -> Update:
 def _block(session: Shown, viewer: Viewer, block: str, target: str) -> Update:
     html = viewer.block("session.html", block, session_id=session.id, state_code=session.status)
     return Update(target, html, "replace")
-
-
-def _feed_list(session: Shown, viewer: Viewer) -> Markup:
-    return viewer.block("session.html", "feed_list", feed=render_feed(session, viewer))

@@ -6,9 +6,12 @@ const REMEMBER = "context-lab-assets=local; path=/; max-age=86400; samesite=stri
 export async function loadAssets() {
   const meta = document.querySelector("meta[name=assets]");
   if (!meta) return false;
+  const assets = JSON.parse(meta.content);
+  // A script that hangs would hold up the page's load event, so another host is asked only after it.
+  if (assets.some((asset) => asset.address)) await pageLoaded();
   const late = new Promise((resolve) => setTimeout(resolve, PATIENCE, false));
   let local = false;
-  for (const asset of JSON.parse(meta.content)) {
+  for (const asset of assets) {
     if (asset.address && !local) {
       if (await fetched(asset, late)) continue;
       local = true;
@@ -17,6 +20,10 @@ export async function loadAssets() {
     if (!(await run(element(asset.file, asset.integrity)))) return false;
   }
   return true;
+}
+
+async function pageLoaded() {
+  if (document.readyState !== "complete") await new Promise((resolve) => addEventListener("load", resolve));
 }
 
 async function fetched(asset, late) {

@@ -2,19 +2,24 @@
 // htmx resumes a broken stream by itself, but not one whose very first connection failed.
 const AGAIN = 1000; // milliseconds
 
+const CONNECT = "hx-sse:connect";
+
 let connected = false;
+let address = "";
 
 export function connect() {
   const stream = document.querySelector("#stream");
   if (!stream) return;
-  stream.setAttribute("hx-swap", "none"); // each event names its own targets
-  stream.setAttribute("hx-sse:connect", stream.dataset.connect);
+  stream.setAttribute(CONNECT, address);
   window.htmx.process(stream);
 }
 
 export function watchConnection() {
   const stream = document.querySelector("#stream");
   if (!stream) return;
+  // htmx starts as soon as it is loaded, and its extension comes after it: until then it must not see this.
+  address = stream.getAttribute(CONNECT);
+  stream.removeAttribute(CONNECT);
   stream.addEventListener("htmx:sse:after:connection", () => {
     connected = true;
     lost(false);

@@ -1,0 +1,136 @@
+"""A GGUF file served by a child of ours. The real model is used only where one is given."""
+
+import asyncio
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness.gateway import Gateway, settle
+from harness.local_model import LocalModel, check_file
+from harness.model_errors import ModelError
+from harness.provider import Provider, ProviderError, choose
+from harness.request import Request
+
+ROOT = Path(__file__).parent.parent
+GGUF = os.environ.get("LAB_TEST_GGUF", "")
+HAS_PACKAGE = importlib.util.find_spec("xllamacpp") is not None
+needs_package = pytest.mark.skipif(not HAS_PACKAGE, reason="xllamacpp is missing: uv sync --group local")
+needs_model = pytest.mark.skipif(
+    not (HAS_PACKAGE and GGUF), reason="needs xllamacpp, and LAB_TEST_GGUF with the path of a small GGUF file"
+)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_a_file_that_is_no_model_is_one_clear_line(tmp_path: Path) -> None:
+    text = tmp_path / "model.txt"
+    text.write_text("hello")
+    with pytest.raises(ProviderError, match="no GGUF file"):
+        check_file(text)
+    for missing in (tmp_path / "missing.gguf", tmp_path):
+        with pytest.raises(ProviderError, match="cannot be read"):
+            LocalModel(missing).start()
+    good = tmp_path / "good.gguf"
+    good.write_bytes(b"GGUF\x03")
+    check_file(good)
+
+
+@needs_package
+def test_a_damaged_model_is_one_clear_line_and_leaves_no_child(tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.gguf"
+    damaged.write_bytes(b"GGUF and then nothing that makes sense")
+    model = LocalModel(damaged)
+    with pytest.raises(ProviderError, match="`damaged.gguf` did not load") as caught:
+        model.start()
+    assert "\n" not in str(caught.value)
+    assert model.pid is None
+
+
+def test_a_missing_package_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # None is how Python itself notes that a module is not to be found.
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    file = tmp_path / "m.gguf"
+    file.write_bytes(b"GGUF")
+    with pytest.raises(ProviderError, match="uv sync --group local"):
+        LocalModel(file).start()
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Provider]:
+    model = LocalModel(Path(GGUF), window=2048)
+    chosen = choose({}, model=None, base_url=None, gguf=GGUF)
+    address = model.start()
+    yield asyncio.run(settle(replace(chosen, base_url=address, api_key=model.api_key)))
+    pid = model.pid
+    model.stop()
+    assert pid and not alive(pid)
+
+
+async def ask(provider: Provider, text: str, limit: int) -> tuple[str, str, int | None, int | None]:
+    gateway = Gateway(provider)
+    pieces: list[str] = []
+    try:
+        request = Request(provider.model, ({"role": "user", "content": text},), max_tokens=limit)
+        reply = await gateway.stream(request, lambda piece, kind: pieces.append(piece))
+    finally:
+        await gateway.close()
+    assert "".join(pieces) == reply.text
+    return reply.text, reply.finish, reply.usage.prompt, reply.usage.cached
+
+
+@needs_model
+def test_a_real_model_streams_and_counts(served: Provider) -> None:
+    assert (served.model, served.window, served.window_source) == (Path(GGUF).stem, 2048, "listed")
+    question = "What is rain? " * 20
+    text, finish, prompt, _ = asyncio.run(ask(served, question, 8))
+    assert text and finish == "length" and prompt and prompt > 40
+    _, _, again, cached = asyncio.run(ask(served, question, 8))
+    assert again == prompt and cached and cached > 0
+
+
+@needs_model
+def test_a_real_overflow_is_one(served: Provider) -> None:
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(ask(served, "word " * 4000, 8))
+    assert caught.value.kind == "overflow" and "2048" in caught.value.detail
+
+
+@needs_model
+def test_only_we_may_ask_it(served: Provider) -> None:
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(ask(replace(served, api_key="another-key"), "Hello", 4))
+    assert caught.value.kind == "key"
+
+
+@needs_model
+def test_the_child_ends_when_we_are_killed() -> None:
+    script = (
+        "import sys, time; from pathlib import Path; from harness.local_model import LocalModel\n"
+        "model = LocalModel(Path(sys.argv[1])); model.start(); print(model.pid, flush=True); time.sleep(60)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script, GGUF], cwd=ROOT, stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    assert alive(pid)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+    for _ in range(100):
+        if not alive(pid):
+            return
+        time.sleep(0.05)
+    pytest.fail("the model server outlived its parent")

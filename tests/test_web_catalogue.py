@@ -1,0 +1,124 @@
+"""The catalogue: both languages have the same keys and placeholders, and every key is used somewhere."""
+
+import re
+import string
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from harness import events as e
+from web.catalogue import flatten, load
+from web.pages import TEMPLATES
+from web.words import LANGUAGES, Entry, Words, language_of
+
+ROOT = Path(__file__).parent.parent
+SOURCES = [*sorted(TEMPLATES.rglob("*.html")), *sorted((ROOT / "web").glob("*.py")), ROOT / "server.py"]
+# t("section.key"), t("section." ~ name), t(f"section.{name}"): a literal key, or a whole section.
+KEY = re.compile(r"""\bt\(\s*f?["']([a-z_]+(?:\.[a-z_]+)?\.?)(?=["'{])""")
+SECTION = re.compile(r"""\bcode\(\s*["']([a-z_]+)["']""")
+# Sections that are read by a name which only the running program knows.
+BY_NAME = ("error", "option", "start", "unit", "unit_name")
+CODES = {
+    "model_failed": "key overflow rate_limit server connection timeout refused broken_stream model_missing",
+    "mark": "empty more_choices calls_in_text no_usage",
+    "refused": "summary_failed summary_empty summary_cut_off summary_only_calls summary_headings not_smaller "
+    "nothing_to_cut context_changed stopped broken_pairs",
+    "model_reason": "gguf base_url deepseek_key openai_key openai_base_url no_key",
+    "window_source": "setting listed table default",
+    "sandbox": "bubblewrap landlock landlock_network_open sandbox_exec none no_bash not_detected",
+    "trigger": "task@ended",
+    "strategy": "task@boundary",
+    "boundary": "none within past",
+    "border_outcome": "none within past",
+    "shortened": "asked cut",
+    "approval_denied": "person timeout stop",
+}
+
+
+@pytest.fixture(params=LANGUAGES)
+def words(request: pytest.FixtureRequest) -> Words:
+    return load(request.param)
+
+
+def placeholders(entry: Entry) -> set[str]:
+    texts = [entry] if isinstance(entry, str) else list(entry.values())
+    return {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def used() -> Iterator[str]:
+    for path in SOURCES:
+        if path.is_file():
+            text = path.read_text("utf-8")
+            yield from KEY.findall(text)
+            yield from (f"{section}." for section in SECTION.findall(text))
+
+
+def test_both_languages_have_the_same_keys_and_placeholders() -> None:
+    english, chinese = load("en").entries, load("zh").entries
+    assert english.keys() == chinese.keys()
+    # How many there are may be told by the form of a word, as English does.
+    differ = {k for k in english if placeholders(english[k]) - {"n"} != placeholders(chinese[k]) - {"n"}}
+    assert not differ
+
+
+def test_no_key_is_missing_and_none_is_unused(words: Words) -> None:
+    keys = set(used())
+    sections = {key for key in keys if key.endswith(".")} | {f"{name}." for name in BY_NAME}
+    assert not {key for key in keys if not key.endswith(".") and key not in words.entries}
+    assert not {key for key in words.entries if key not in keys and not key.startswith(tuple(sections))}
+    assert all(any(key.startswith(section) for key in words.entries) for section in sections)
+
+
+@pytest.mark.parametrize(("section", "codes"), CODES.items())
+def test_every_code_has_words(section: str, codes: str, words: Words) -> None:
+    expected = {code.replace("@", " ") for code in codes.split()}
+    assert {key.split(".", 1)[1] for key in words.entries if key.startswith(f"{section}.")} == expected
+
+
+def test_every_end_of_a_task_has_words(words: Words) -> None:
+    reasons = get_args(e.TaskEnded.__annotations__["reason"])
+    assert len(reasons) == 6
+    assert all(words.has("task_ended", reason) and words.has("status_ended", reason) for reason in reasons)
+    failures = CODES["model_failed"].split()
+    assert all(words.has("ended_detail", kind) for kind in [*failures, "empty"])
+
+
+def test_chinese_has_chinese_words_and_english_has_none() -> None:
+    names = {"app.name", "language.tag", "letter.summary"}
+    for key, entry in load("en").entries.items():
+        assert not re.search("[\u4e00-\u9fff]", str(entry)), key
+    plain = [key for key, entry in load("zh").entries.items() if language_of(str(entry)) != "zh-CN"]
+    assert len(set(plain) - names) < 20
+
+
+def test_values_are_escaped_and_numbers_grouped() -> None:
+    words = load("en")
+    assert words.t("unit.characters", n=1) == "1 character"
+    assert words.t("unit.characters", n=12345) == "12,345 characters"
+    assert words.t("row.extension", name="<b>") == "extension &lt;b&gt;"
+    assert words.code("refused", "<moon>") == "&lt;moon&gt;"
+    assert load("zh").t("unit.seconds", n=0.4) == "0.4 秒"
+    with pytest.raises(KeyError):
+        words.t("no.such_key")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0.0, "1 ms"), (0.004, "4 ms"), (0.0994, "99 ms"), (0.41, "0.4 s"), (9.96, "10.0 s"), (75.4, "75 s")],
+)
+def test_seconds(seconds: float, expected: str) -> None:
+    assert load("en").seconds(seconds) == expected
+
+
+def test_an_unknown_number_says_so() -> None:
+    words = load("en")
+    assert words.percent(1, 1000) == "&lt;1 %" and words.percent(0, 0) == "0 %" and words.percent(1, 2) == "50 %"
+    assert ">unknown<" in words.figure("x", None) and 'data-value=""' in words.figure("x", None)
+    assert "unknown" in words.counted("x", None, "reported") and "reported" in words.counted("x", None, "reported")
+
+
+def test_flatten_keeps_the_two_forms_of_a_word_together() -> None:
+    tree = {"a": {"b": "x", "c": {"one": "1", "other": "2"}}}
+    assert flatten(tree) == {"a.b": "x", "a.c": {"one": "1", "other": "2"}}
