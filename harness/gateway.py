@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.adapted import Adapted
 from harness.model_errors import ModelError, classify, detail, wait_before
-from harness.provider import NO_KEY, Provider, ProviderError, is_loopback, settled
+from harness.provider import NO_KEY, Provider, is_loopback
 from harness.reply import Assembly, Kind, Reply
 from harness.request import Request
 from harness.text_calls import take_calls
@@ -30,7 +30,7 @@ OWN_STALL_SECONDS = 300.0
 
 
 class Gateway:
-    """The connections to one provider. Make one for each session and close it at the end.
+    """The connections to one provider, for any number of sessions at once.
 
     Times are seconds. retries: how often a busy or unreachable server is asked again.
     """
@@ -76,9 +76,8 @@ class Gateway:
                 await asyncio.sleep(wait)
         reply = assembly.reply(time.monotonic() - started, self._ids)
         reply = take_calls(reply, [tool["function"]["name"] for tool in request.tools], _new_id)
-        if self._adapted.fields:
-            reply = replace(reply, marks=tuple(sorted({*reply.marks, "adapted_request"})))
-        return reply
+        extra = {"adapted_request"} if self._adapted.fields else set()
+        return replace(reply, marks=tuple(sorted({*reply.marks, *extra})))
 
     async def list_models(self) -> tuple[Listed, ...]:
         """Return the models that the server lists. Raises ModelError."""
@@ -134,15 +133,19 @@ class Gateway:
         import openai
 
         address = self.provider.base_url
-        timeout = openai.Timeout(self._stall, connect=self._connect)
         # No proxy of the environment may get what is meant for this machine, and no redirect the key.
         http = openai.DefaultAsyncHttpxClient(
-            timeout=timeout, trust_env=not is_loopback(address), follow_redirects=False
+            timeout=openai.Timeout(self._stall, connect=self._connect),
+            trust_env=not is_loopback(address),
+            follow_redirects=False,
         )
-        key = self.provider.api_key or NO_KEY
-        self._client = openai.AsyncOpenAI(
-            api_key=key, base_url=address, max_retries=0, timeout=timeout, http_client=http
+        client = openai.AsyncOpenAI(
+            api_key=self.provider.api_key or NO_KEY, base_url=address, max_retries=0, http_client=http
         )
+        if self.provider.kind != "openai":
+            # The client reads them from the environment; they are nothing to another provider.
+            client.organization = client.project = None
+        self._client = client
         return openai
 
     def _failure(self, openai: ModuleType, error: Exception, midway: bool) -> ModelError:
@@ -163,26 +166,6 @@ class Gateway:
             case openai.APIError():
                 return classify(None, error.body, error.message, key=key)
         return ModelError("broken_stream", detail(f"a chunk that is no JSON: {error}", key))
-
-
-async def settle(provider: Provider) -> Provider:
-    """Return `provider` with what its server's model list tells: a model if none is named, the window.
-
-    Raises ProviderError if the key is refused, or if there is no model to take.
-    """
-    gateway = Gateway(provider, stall_seconds=CONNECT_SECONDS, retries=0)
-    failure = "it lists none"
-    try:
-        provider = settled(provider, await gateway.list_models())
-    except ModelError as error:
-        if error.kind == "key":
-            raise ProviderError(f"{provider.base_url} refuses the key: {error.detail}") from error
-        failure = f"{error.kind}, {error.detail}"
-    finally:
-        await gateway.close()
-    if not provider.model:
-        raise ProviderError(f"No model at {provider.base_url} ({failure}); name one with --model.")
-    return provider
 
 
 def _check_end(assembly: Assembly, headers: Mapping[str, str]) -> None:

@@ -60,3 +60,15 @@ def tools(extensions: tuple[Extension, ...], workspace: Workspace) -> dict[str, 
 def at_the_end(extensions: tuple[Extension, ...]) -> list[Extension]:
     """Return the extensions with an on_stop hook, those that compact last."""
     return sorted((each for each in extensions if each.on_stop), key=lambda each: each.compacts)
+
+
+def watch(extensions: tuple[Extension, ...], event: Event) -> list[tuple[str, str]]:
+    """Show `event` to every extension that watches; return (extension, what it raised) for those that failed."""
+    failed = []
+    for extension in extensions:
+        try:
+            if extension.on_event:
+                extension.on_event(event)
+        except Exception as error:  # a lab's code is not ours: watching must not cost the task
+            failed.append((extension.name, repr(error)))
+    return failed

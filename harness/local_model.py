@@ -4,6 +4,7 @@ The child reads its standard input and ends when that closes, so it cannot outli
 Knows nothing of requests; what comes back is an address for the gateway.
 """
 
+import contextlib
 import secrets
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import threading
 from importlib.util import find_spec
 from pathlib import Path
 
-from harness.provider import ProviderError
+from harness.problems import Problem
 
 START_SECONDS = 180.0
 
@@ -19,7 +20,7 @@ START_SECONDS = 180.0
 class LocalModel:
     """The child that serves one GGUF file. `base_url` is its address once `start` has returned.
 
-    It answers only to `api_key`, so that no page in a browser can set it to work.
+    The address holds a secret, so that nothing else on this machine can set the model to work.
     """
 
     def __init__(self, file: Path, *, window: int = 0, start_seconds: float = START_SECONDS) -> None:
@@ -27,7 +28,6 @@ class LocalModel:
         self.file = file
         self.window = window
         self.base_url = ""
-        self.api_key = secrets.token_hex(24)
         self._limit = start_seconds
         self._child: subprocess.Popen[bytes] | None = None
 
@@ -39,11 +39,11 @@ class LocalModel:
     def start(self) -> str:
         """Start the child, wait until the model answers, and return its address. Blocks.
 
-        Raises ProviderError, one line, if the file or the package is missing or the model cannot be loaded.
+        Problem: the file or the package is missing, or the model cannot be loaded.
         """
         check_file(self.file)
         if find_spec("xllamacpp") is None:
-            raise ProviderError("--gguf needs the package xllamacpp: run `uv sync --group local`, then try again.")
+            raise Problem("gguf_package")
         command = [sys.executable, "-m", "harness.local_server", str(self.file.resolve()), str(self.window)]
         self._child = subprocess.Popen(
             command,
@@ -57,18 +57,18 @@ class LocalModel:
         answer = self._exchange()
         if not answer.startswith("http://"):
             self.stop()
-            why = answer or "the model server ended"
-            raise ProviderError(f"`{self.file.name}` did not load ({why}); try another GGUF file, or a smaller one.")
+            raise Problem("gguf_not_loaded", file=self.file.name, reason=answer or "the model server ended")
         self.base_url = f"{answer}/v1"
         return self.base_url
 
     def _exchange(self) -> str:
-        """Give the child its key; return its one line, or what kept it from coming."""
+        """Give the child a secret; return its one line, or what kept it from coming."""
         child, lines = self._child, []
         assert child is not None and child.stdin is not None and child.stdout is not None
         # Not in the command line, which every process can read.
-        child.stdin.write(f"{self.api_key}\n".encode())
-        child.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):
+            child.stdin.write(f"{secrets.token_hex(16)}\n".encode())
+            child.stdin.flush()
         reader = threading.Thread(target=lambda: lines.append(child.stdout.readline()), daemon=True)
         reader.start()
         reader.join(self._limit)
@@ -87,11 +87,11 @@ class LocalModel:
 
 
 def check_file(file: Path) -> None:
-    """Raise ProviderError, one line, if `file` is no GGUF file that can be read."""
+    """Do nothing if `file` is a GGUF file. Problem: it cannot be read, or is something else."""
     try:
         with file.open("rb") as opened:
             magic = opened.read(4)
     except OSError as error:
-        raise ProviderError(f"--gguf: `{file}` cannot be read: {error.strerror}.") from error
+        raise Problem("gguf_not_read", file=file, reason=error.strerror) from error
     if magic != b"GGUF":
-        raise ProviderError(f"--gguf: `{file}` is no GGUF file; give the model file itself, ending in .gguf.")
+        raise Problem("gguf_no_model", file=file)

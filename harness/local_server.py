@@ -1,6 +1,6 @@
 """The child process behind --gguf: llama.cpp's own HTTP server on a free port of this machine.
 
-Reads its key from standard input, writes one line, its address or what went wrong, and ends when standard
+Reads a secret from standard input, writes one line, its address or what went wrong, and ends when standard
 input does. Started by harness.local_model; imports nothing else of the harness.
 """
 
@@ -18,7 +18,7 @@ CACHE_MIB = 256
 
 def serve(file: str, window: int) -> None:
     """Load the model, say where it answers, and stay until the parent is gone. `window` 0: as trained."""
-    key = sys.stdin.readline().strip()
+    secret = sys.stdin.readline().strip()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # Installed on demand, so not imported with the module.
     import xllamacpp
@@ -31,7 +31,8 @@ def serve(file: str, window: int) -> None:
     parameters.n_ctx = window
     parameters.n_parallel = 1
     parameters.cache_ram_mib = CACHE_MIB
-    parameters.api_keys = [key]
+    # Every path begins with it: no page in a browser can set the model to work.
+    parameters.api_prefix = f"/{secret}"
     parameters.endpoint_slots = False
     parameters.ui = False
     parameters.verbosity = 0
@@ -40,8 +41,9 @@ def serve(file: str, window: int) -> None:
     except RuntimeError as error:
         print(str(error), flush=True)
         return
-    _wait_healthy(server.listening_address)
-    print(server.listening_address, flush=True)
+    address = f"{server.listening_address}/{secret}"
+    _wait_healthy(address)
+    print(address, flush=True)
     threading.Event().wait()
 
 
@@ -51,7 +53,7 @@ def _wait_healthy(address: str) -> None:
     while True:
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5)
         try:
-            connection.request("GET", "/health")
+            connection.request("GET", f"{parts.path}/health")
             if connection.getresponse().status == 200:
                 return
         except OSError:

@@ -1,4 +1,7 @@
-"""Which processes came of a process, how much memory they hold, and how to stop them all. Reads /proc on Linux, asks `ps` elsewhere."""
+"""Which processes came of a process, how much memory they hold, and how to stop them all.
+
+Reads /proc on Linux, asks `ps` elsewhere. Knows nothing of why they are stopped.
+"""
 
 import os
 import signal

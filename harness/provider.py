@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from dotenv import dotenv_values
 
 from harness.model_errors import detail
+from harness.problems import Problem
 from harness.windows import Listed, window_of
 
 DEEPSEEK_ADDRESS = "https://api.deepseek.com"
@@ -22,10 +23,6 @@ OPENAI_ADDRESS = "https://api.openai.com/v1"
 OPENAI_MODEL = "gpt-4.1-mini"
 # What is sent where a server wants no key; the client refuses to send none.
 NO_KEY = "none"
-
-
-class ProviderError(ValueError):
-    """The choice cannot be made; the text is one line that says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,30 +47,28 @@ class Provider:
 def read_environment(folder: Path) -> dict[str, str]:
     """Return the variables of `folder`/.env under those of the process. Changes nothing.
 
-    Raises ProviderError if the file is no UTF-8 text.
+    Problem: the file is no UTF-8 text.
     """
     try:
         # No interpolation: what stands there is meant as it stands.
         lines = dotenv_values(folder / ".env", interpolate=False)
     except (UnicodeDecodeError, OSError) as error:
-        raise ProviderError("`.env` cannot be read as UTF-8 text; save it again as UTF-8.") from error
+        raise Problem("env_file", reason=str(error)) from error
     return {name: value for name, value in lines.items() if value is not None} | dict(os.environ)
 
 
 def choose(environment: Mapping[str, str], *, model: str | None, base_url: str | None, gguf: str | None) -> Provider:
     """Return the provider: --gguf, then --base-url, DeepSeek's key, OpenAI's key or address, the offline model.
 
-    Raises ProviderError for a key or an address that cannot work.
+    Problem: a key or an address that cannot work, or a model that there is no way to.
     """
     provider = _first(environment, base_url, gguf)
     if provider.kind == "offline" and model:
-        raise ProviderError(
-            f"No way to reach `{model}`: set DEEPSEEK_API_KEY or OPENAI_API_KEY, or give --base-url or --gguf."
-        )
+        raise Problem("no_way_to_model", model=model)
     provider = replace(provider, model=model or provider.model)
     if setting := environment.get("MODEL_WINDOW", "").strip():
         if not setting.isascii() or not setting.isdigit() or int(setting) == 0:
-            raise ProviderError("MODEL_WINDOW must be a number of tokens, such as 32768; correct or remove it.")
+            raise Problem("bad_window", value=detail(setting))
         return replace(provider, window=int(setting), window_source="setting")
     return provider if provider.kind in ("offline", "local") else settled(provider, ())
 
@@ -118,14 +113,12 @@ def _openai_key(environment: Mapping[str, str]) -> str:
 
 
 def _key(value: str, name: str) -> str:
-    """Return the key without the blanks around it. The value itself is never part of an error."""
+    """Return the key without the blanks around it. The value itself is never part of a problem."""
     key = value.strip()
     if not key:
-        raise ProviderError(f"{name} holds only blanks; put your key there, or remove it.")
+        raise Problem("blank_key", name=name)
     if any(c.isspace() or not c.isascii() or not c.isprintable() or c in "\"'<>" for c in key):
-        raise ProviderError(
-            f"{name} holds a blank, a quote or a character that no key has; copy the key again, without quotes."
-        )
+        raise Problem("bad_key", name=name)
     return key
 
 
@@ -138,11 +131,9 @@ def _address(value: str, name: str) -> str:
     except ValueError:
         good = False
     if not good or parts.query or parts.fragment or any(c.isspace() for c in address):
-        raise ProviderError(
-            f"{name} must be an http:// or https:// address, such as http://127.0.0.1:11434/v1, not `{detail(value)}`."
-        )
+        raise Problem("bad_address", name=name, address=detail(value))
     if parts.username or parts.password:
-        raise ProviderError(f"{name} must not hold a user or a password; put the key into OPENAI_API_KEY.")
+        raise Problem("password_in_address", name=name)
     return address
 
 

@@ -165,17 +165,11 @@ class Session:
         self._feed.push(delta)
 
     def _watch(self, event: Event) -> None:
-        for extension in self.extensions:
-            if not extension.on_event:
-                continue
-            try:
-                extension.on_event(event)
-            except Exception as error:  # a lab's code is not ours: watching must not cost the task
-                # What fails to watch its own failure would fail for ever.
-                if not isinstance(event, HookFailed):
-                    task = len(self.state.tasks)
-                    failed = {"extension": extension.name, "hook": "on_event", "detail": repr(error)}
-                    self.emit(HookFailed(task=task, **failed))
+        for name, detail in hooks.watch(self.extensions, event):
+            # What fails to watch its own failure would fail for ever.
+            if not isinstance(event, HookFailed):
+                failed = {"extension": name, "hook": "on_event", "detail": detail}
+                self.emit(HookFailed(task=len(self.state.tasks), **failed))
 
     def _written(self, seq: int, error: Exception | None) -> None:
         # Called in the journal's thread; the loop may be gone while the server shuts down.

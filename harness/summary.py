@@ -24,6 +24,7 @@ MESSAGE_CHARS, ARGUMENTS_CHARS, HISTORY_CHARS = 4_000, 1_000, 24_000
 REPLY_TOKENS = 4_000
 CUT_MARK = " […]"
 
+_AUTHOR_LINE = re.compile(r"^\[(?=task \d)", re.MULTILINE)
 _OWN_TAGS = re.compile(r"<(?=/?\s*(?:history|earlier_summary)\b)", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？；])|\n")
 
@@ -151,7 +152,8 @@ def _left_out(entry: Entry) -> int:
 
 
 def _quote(text: str) -> str:
-    return _OWN_TAGS.sub("&lt;", text)
+    # Neither the tags nor the lines that name an author can be forged by what a message says.
+    return _AUTHOR_LINE.sub(r"\\[", _OWN_TAGS.sub("&lt;", text))
 
 
 def _has_heading(text: str, name: str) -> bool:

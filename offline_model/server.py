@@ -106,7 +106,7 @@ class OfflineServer:
             ws="none",
             log_level="critical",
             access_log=False,
-            timeout_graceful_shutdown=2,
+            timeout_graceful_shutdown=5,
         )
         self._server = uvicorn.Server(config)
         with contextlib.closing(listener):

@@ -117,8 +117,18 @@ class Tabs:
 
     def open(self, address: str) -> tuple[str, str]:
         """Open a tab in front of the others; return its id and the session to evaluate in."""
-        tab = self.call("Target.createTarget", url=address)["targetId"]
-        return tab, self.call("Target.attachToTarget", targetId=tab, flatten=True)["sessionId"]
+        tab = self.call("Target.createTarget", url="about:blank")["targetId"]
+        session = self.call("Target.attachToTarget", targetId=tab, flatten=True)["sessionId"]
+        self.call("Page.enable", session)
+        self.call("Page.navigate", session, url=address)
+        end = time.monotonic() + 20
+        # While it navigates there is no page to ask.
+        while True:
+            with contextlib.suppress(AssertionError):
+                if self.value(session, "document.readyState === 'complete' && location.href") == address:
+                    return tab, session
+            assert time.monotonic() < end, f"{address} did not load"
+            time.sleep(0.05)
 
     def show(self, tab: str) -> None:
         """Bring a tab to the front; the one that was there is hidden."""

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from harness.gateway import Gateway, settle
+from harness.gateway import Gateway
 from harness.messages import ToolCall
 from harness.model_errors import ModelError
-from harness.provider import Provider, ProviderError
+from harness.provider import Provider
 from harness.reply import Reply
 from harness.request import Request
 from harness.sizes import Usage
+from harness.windows import Listed
 from tests.wire_server import Answer, WireServer, delta, event, refusal, stream_of
 
 USAGE = {"prompt_tokens": 40, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 32}}
@@ -274,19 +275,30 @@ def test_proxies_of_the_environment_do_not_catch_this_machine(monkeypatch: pytes
     assert ask([HELLO], retries=0).text == "Hello"
 
 
-def test_a_model_is_taken_from_the_servers_list_with_its_window() -> None:
+def test_what_names_an_account_at_openai_goes_to_openai_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
+
+    async def act(server: WireServer, gateway: Gateway) -> dict[str, str]:
+        await gateway.stream(REQUEST, lambda text, kind: None)
+        return server.seen[0].headers
+
+    headers = run([HELLO], act)
+    assert not {"openai-organization", "openai-project"} & headers.keys()
+    assert "another" not in str(headers)
+
+
+def test_the_models_of_a_server_are_listed() -> None:
     listed = json.dumps({"data": [{"id": "first", "max_model_len": 4096}, {"id": "second"}]}).encode()
-
-    async def act(answer: Answer, model: str) -> Provider:
-        async with WireServer([answer]) as server:
-            return await settle(Provider("compatible", model, server.url, "none", "base_url"))
-
-    found = asyncio.run(act(Answer([listed], kind="application/json"), ""))
-    assert (found.model, found.window, found.window_source) == ("first", 4096, "listed")
-    named = asyncio.run(act(Answer([listed], kind="application/json"), "second"))
-    assert (named.model, named.window, named.window_source) == ("second", 8192, "default")
-    assert asyncio.run(act(refusal(404, {"message": "no such path"}), "m")).model == "m"
-    with pytest.raises(ProviderError, match="--model"):
-        asyncio.run(act(refusal(404, {"message": "no such path"}), ""))
-    with pytest.raises(ProviderError, match="refuses the key"):
-        asyncio.run(act(refusal(401, {"message": "bad key"}), "m"))
+    found = run([Answer([listed], kind="application/json")], lambda _, gateway: gateway.list_models())
+    assert found == (Listed("first", 4096), Listed("second", None))
+    for answer, kind in (
+        (refusal(404, {"message": "no such path"}), "refused"),
+        (refusal(401, {"message": "bad key"}), "key"),
+        (Answer([b"{broken"], kind="application/json"), "broken_stream"),
+    ):
+        with pytest.raises(ModelError) as caught:
+            run([answer], lambda _, gateway: gateway.list_models())
+        assert caught.value.kind == kind
+    assert run([Answer([b"<html>"], kind="text/html")], lambda _, gateway: gateway.list_models()) == ()

@@ -10,14 +10,16 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
 
-from harness.gateway import Gateway, settle
+from harness.gateway import Gateway
 from harness.local_model import LocalModel, check_file
 from harness.model_errors import ModelError
-from harness.provider import Provider, ProviderError, choose
+from harness.problems import Problem
+from harness.provider import Provider, choose, settled
 from harness.request import Request
 
 ROOT = Path(__file__).parent.parent
@@ -39,11 +41,13 @@ def alive(pid: int) -> bool:
 def test_a_file_that_is_no_model_is_one_clear_line(tmp_path: Path) -> None:
     text = tmp_path / "model.txt"
     text.write_text("hello")
-    with pytest.raises(ProviderError, match="no GGUF file"):
+    with pytest.raises(Problem) as caught:
         check_file(text)
+    assert caught.value.code == "gguf_no_model"
     for missing in (tmp_path / "missing.gguf", tmp_path):
-        with pytest.raises(ProviderError, match="cannot be read"):
+        with pytest.raises(Problem) as caught:
             LocalModel(missing).start()
+        assert caught.value.code == "gguf_not_read"
     good = tmp_path / "good.gguf"
     good.write_bytes(b"GGUF\x03")
     check_file(good)
@@ -54,9 +58,10 @@ def test_a_damaged_model_is_one_clear_line_and_leaves_no_child(tmp_path: Path) -
     damaged = tmp_path / "damaged.gguf"
     damaged.write_bytes(b"GGUF and then nothing that makes sense")
     model = LocalModel(damaged)
-    with pytest.raises(ProviderError, match="`damaged.gguf` did not load") as caught:
+    with pytest.raises(Problem) as caught:
         model.start()
-    assert "\n" not in str(caught.value)
+    assert (caught.value.code, caught.value.values["file"]) == ("gguf_not_loaded", "damaged.gguf")
+    assert caught.value.values["reason"] and "\n" not in str(caught.value.values["reason"])
     assert model.pid is None
 
 
@@ -65,8 +70,17 @@ def test_a_missing_package_says_what_to_install(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     file = tmp_path / "m.gguf"
     file.write_bytes(b"GGUF")
-    with pytest.raises(ProviderError, match="uv sync --group local"):
+    with pytest.raises(Problem) as caught:
         LocalModel(file).start()
+    assert caught.value.code == "gguf_package"
+
+
+async def listed(provider: Provider) -> Provider:
+    gateway = Gateway(provider)
+    try:
+        return settled(provider, await gateway.list_models())
+    finally:
+        await gateway.close()
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +88,7 @@ def served() -> Iterator[Provider]:
     model = LocalModel(Path(GGUF), window=2048)
     chosen = choose({}, model=None, base_url=None, gguf=GGUF)
     address = model.start()
-    yield asyncio.run(settle(replace(chosen, base_url=address, api_key=model.api_key)))
+    yield asyncio.run(listed(replace(chosen, base_url=address)))
     pid = model.pid
     model.stop()
     assert pid and not alive(pid)
@@ -110,10 +124,12 @@ def test_a_real_overflow_is_one(served: Provider) -> None:
 
 
 @needs_model
-def test_only_we_may_ask_it(served: Provider) -> None:
+def test_only_who_knows_the_address_may_ask_it(served: Provider) -> None:
+    address = urlsplit(served.base_url)
+    assert len(address.path) > 32
     with pytest.raises(ModelError) as caught:
-        asyncio.run(ask(replace(served, api_key="another-key"), "Hello", 4))
-    assert caught.value.kind == "key"
+        asyncio.run(ask(replace(served, base_url=f"http://{address.netloc}/v1"), "Hello", 4))
+    assert caught.value.kind == "refused"
 
 
 @needs_model

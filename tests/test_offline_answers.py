@@ -206,6 +206,8 @@ def test_a_summary_is_known_as_one_and_its_gaps_are_named() -> None:
 def test_a_first_user_message_in_brackets_is_no_summary() -> None:
     text = answer(user("[hm] Sort this.\n\nThe lift stops at floor 3."), said("Done."), user("What about 10:11?"))
     assert "summary" not in text
+    pasted = user("These are my notes.\n\n## Confirmed\n- 10:02 the lift stops at floor 3.")
+    assert "summary" not in answer(pasted, said("Done."), user("What about 10:11?"))
 
 
 @pytest.mark.parametrize(
@@ -252,6 +254,20 @@ def test_a_tool_that_failed_is_quoted_and_nothing_is_made_of_it() -> None:
     error = "`notes.md` does not exist. Near it: `note.md`."
     text = answer(*read(error))
     assert error in text and "###" not in text
+
+
+def test_a_flow_does_not_go_on_after_a_failure() -> None:
+    error = "`README.md` does not exist. List the folder with `read` first."
+    text = answer(user("Explain this project."), *called("read", {"path": "README.md"}, error))
+    assert error in text
+
+
+@pytest.mark.parametrize(
+    "task", ["What does notes.md say? Answer without reading it again.", "notes.md 里写了什么？这次不要再读。"]
+)
+def test_a_named_file_is_not_read_when_the_task_says_so(task: str) -> None:
+    assert not reply(user(task)).calls
+    assert reply(user("What does notes.md say?")).calls
 
 
 def test_a_cut_result_is_passed_on_with_its_note() -> None:

@@ -204,7 +204,8 @@ def test_stop_ends_a_stalled_stream_at_once() -> None:
     url = server.start()
     body = {"model": "offline", "messages": SORT, "stream": True}
     with httpx2.stream("POST", f"{url}/chat/completions", json=body, timeout=10) as answer:
-        next(answer.iter_bytes())
+        pieces = answer.iter_bytes()  # held, since dropping it would close the connection
+        assert next(pieces)
         began = time.monotonic()
         server.stop()
         assert time.monotonic() - began < 3

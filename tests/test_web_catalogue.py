@@ -86,7 +86,7 @@ def test_every_end_of_a_task_has_words(words: Words) -> None:
 
 
 def test_chinese_has_chinese_words_and_english_has_none() -> None:
-    names = {"app.name", "language.tag", "letter.summary"}
+    names = {"app.name", "language.tag", "language.gap", "letter.summary"}
     for key, entry in load("en").entries.items():
         assert not re.search("[\u4e00-\u9fff]", str(entry)), key
     plain = [key for key, entry in load("zh").entries.items() if language_of(str(entry)) != "zh-CN"]

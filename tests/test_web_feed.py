@@ -15,6 +15,7 @@ from tests.web_session import (
     second_task,
     waiting_session,
 )
+from web.details import telling_line
 from web.feed import render_feed
 from web.pages import TEMPLATES, Pages
 from web.rows import INVISIBLE
@@ -258,3 +259,17 @@ def test_unknown_codes_are_shown_as_they_are() -> None:
 
 def test_the_other_pages_are_well_formed() -> None:
     assert elements(render_sessions([], {}, VIEWER)) and elements(render_error("failure", VIEWER))
+
+
+@pytest.mark.parametrize(
+    ("result", "line"),
+    [
+        ("", ""),
+        ("one", "one"),
+        ("one\ntwo", "one …"),
+        ("..F\n[Exit code 1]\n", "[Exit code 1]"),
+        ("x" * 161, "x" * 160 + " …"),
+    ],
+)
+def test_a_folded_call_shows_the_line_that_says_most(result: str, line: str) -> None:
+    assert telling_line(result) == line

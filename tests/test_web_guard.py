@@ -47,7 +47,8 @@ def test_our_own_hosts_are_answered(web: Web, host: str) -> None:
 @pytest.mark.parametrize("twice", ["Host: 127.0.0.1:{port}\r\nHost: 127.0.0.1:{port}", "Host: {host}\r\nHost: x"])
 def test_two_hosts_are_refused(web: Web, twice: str) -> None:
     lines = twice.format(port=web.port, host=f"127.0.0.1:{web.port}")
-    assert web.raw(f"GET /healthz HTTP/1.1\r\n{lines}\r\nConnection: close\r\n\r\n".encode()).startswith(b"HTTP/1.1 400")
+    answer = web.raw(f"GET /healthz HTTP/1.1\r\n{lines}\r\nConnection: close\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 400")
 
 
 def test_two_origins_are_refused(web: Web) -> None:
@@ -190,7 +191,7 @@ def test_choices_are_kept_and_lead_back_to_our_own_pages_only(web: Web, session:
     assert chosen.headers["location"] == f"{session}?view=model"
     page = web.ask(session, headers={"Cookie": "context-lab-language=zh; context-lab-theme=dark"} | HTML).text
     assert 'lang="zh' in page and 'data-theme="dark"' in page
-    for back in ("//evil.example", "/\\evil.example", "http://evil.example", "/s/../../x", "/s/a\r\nX: y", "javascript:x"):
+    for back in ("//evil.example", "/\\evil.example", "http://evil.example", "/s/../../x", "/s/a\r\nX: y", "x:y"):
         assert web.post("/preferences", {"theme": "dark", "back": back}).headers["location"] == "/"
     assert "set-cookie" not in web.post("/preferences", {"theme": "<b>", "language": "fr"}).headers
 
@@ -230,7 +231,7 @@ def test_a_cookie_is_not_enough_for_a_change_from_elsewhere(closed: Web) -> None
     ("host", "asked", "ours"),
     [
         ("0.0.0.0", "192.0.2.7:80", True), ("0.0.0.0", "192.0.2.7", True), ("::", "[2001:db8::1]:80", True),
-        ("0.0.0.0", "evil.example:80", False), ("192.0.2.7", "192.0.2.8:80", False), ("192.0.2.7", "192.0.2.7:80", True),
+        ("0.0.0.0", "evil.example:80", False), ("192.0.2.7", "192.0.2.8:80", False), ("192.0.2.7", "192.0.2.7", True),
         ("0.0.0.0", "192.0.2.7:81", False), ("0.0.0.0", "192.0.2.7:80:80", False), ("0.0.0.0", "a b", False),
     ],
 )  # fmt: skip

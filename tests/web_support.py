@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 
 from harness.library import Library
 from harness.session import Session
-from tests.harness_support import Recorder, library, offline
+from tests.harness_support import Recorder, library
 from web.app import create_app, end_streams
 from web.settings import WebSettings
 
@@ -101,8 +101,10 @@ class Web:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(seconds)
 
     def session(self) -> Session:
-        """Start a session."""
-        return self.run(self.library.create(language="en"))
+        """Start a session; what it starts with is journalled."""
+        session = self.run(self.library.create(language="en"))
+        self.run(_journalled(session))
+        return session
 
     def ask(
         self, path: str, method: str = "GET", body: bytes | str = b"", headers: Mapping[str, str] | None = None
@@ -132,10 +134,7 @@ class Web:
         async def change() -> int:
             for _ in range(times):
                 session.change_setting("budget", session.state.settings["budget"] + 1)
-            last = len(session.records)
-            while session.committed < last:
-                await asyncio.sleep(0.002)
-            return last
+            return await _journalled(session)
 
         return self.run(change())
 
@@ -164,13 +163,22 @@ class Web:
         return received
 
 
+async def _journalled(session: Session) -> int:
+    last = len(session.records)
+    while session.committed < last:
+        await asyncio.sleep(0.002)
+    return last
+
+
 @contextlib.contextmanager
-def serving(data: Path, *, port: int = 0, model: Recorder | None = None, **settings: Any) -> Iterator[Web]:
-    """Run a server over `data`. `settings` are those of WebSettings; its library is lab 07's."""
+def serving(
+    data: Path, *, port: int = 0, lab: str = "07", model: Recorder | None = None, **settings: Any
+) -> Iterator[Web]:
+    """Run a server over `data`. `settings` are those of WebSettings."""
     started: list[Web] = []
     ready, ended = threading.Event(), threading.Event()
     thread = threading.Thread(
-        target=lambda: asyncio.run(_serve(data, port, model, settings, started, ready, ended)), daemon=True
+        target=lambda: asyncio.run(_serve(data, port, lab, model, settings, started, ready, ended)), daemon=True
     )
     thread.start()
     try:
@@ -187,6 +195,7 @@ def serving(data: Path, *, port: int = 0, model: Recorder | None = None, **setti
 async def _serve(
     data: Path,
     port: int,
+    lab: str,
     model: Recorder | None,
     settings: dict[str, Any],
     started: list[Web],
@@ -195,7 +204,7 @@ async def _serve(
 ) -> None:
     try:
         with socket.create_server(("127.0.0.1", port)) as listener:
-            async with library(data, server=model) as opened:
+            async with library(data, lab=lab, server=model) as opened:
                 chosen = WebSettings(**({"host": "127.0.0.1"} | settings), port=listener.getsockname()[1])
                 app = create_app(opened, chosen)
                 config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=5)

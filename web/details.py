@@ -28,7 +28,8 @@ class CallDetail:
     """A tool call as a person reads it.
 
     key: the argument that says most. raw: the arguments where they are no JSON object. diff: empty where
-    the call changes no file. first_line, lines: of the result. answer: what a person said, if asked.
+    the call changes no file. result: the line of the result that says most. lines: of the result.
+    answer: what a person said, if asked.
     """
 
     key: str
@@ -36,7 +37,7 @@ class CallDetail:
     raw: str
     diff: tuple[DiffLine, ...]
     preview: str
-    first_line: str
+    result: str
     lines: int
     answer: e.ApprovalAnswered | None
 
@@ -74,7 +75,7 @@ def call_detail(event: CallEvent, before: Sequence[e.Event]) -> CallDetail:
         raw="" if arguments else event.arguments,
         diff=_diff(event.name, arguments, preview),
         preview=preview,
-        first_line=first_line(result),
+        result=telling_line(result),
         lines=len(result.splitlines()),
         answer=next((each for each in seen if isinstance(each, e.ApprovalAnswered)), None),
     )
@@ -84,6 +85,12 @@ def first_line(text: str) -> str:
     """Return the first line of a text, with a sign when there is more: first_line("a\\nb") -> "a …"."""
     line, _, rest = text.strip().partition("\n")
     return line[:KEY_CHARS] + (" …" if rest or len(line) > KEY_CHARS else "")
+
+
+def telling_line(result: str) -> str:
+    """Return a bracketed last line, where the tools say how it ended or what was left out, else the first line."""
+    last = result.strip().rpartition("\n")[2]
+    return last[:KEY_CHARS] if last.startswith("[") and last.endswith("]") else first_line(result)
 
 
 def diff_lines(lines: Sequence[str]) -> tuple[DiffLine, ...]:

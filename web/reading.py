@@ -10,7 +10,8 @@ from web.fragments import message, partials
 from web.updates import render_panel_updates, render_partial, render_updates
 from web.viewer import Viewer
 
-PANEL_SECONDS = 0.25  # the panel follows a burst of events at this distance
+PANEL_SECONDS = 0.25  # a burst of events gives no more panels than this allows
+PANEL_AFTER = 0.06  # seconds by which the panel, which is large, lets the event reach every page first
 Variant = tuple[str, ...]
 
 
@@ -21,13 +22,15 @@ class Reading:
         self._channel, self._session, self._viewer = channel, channel.session, viewer
         self._variant: Variant = (viewer.language, viewer.view, viewer.tab, viewer.scale)
         self.after = min(after, self._session.committed)
-        self._panel_after, self._panel_time = self.after, 0.0
+        self._panel_after, self._panel_sent, self._panel_due = self.after, 0.0, 0.0
         self._live = self._call_at(self.after)
         self._shown = [0, 0]
         self._joined = False
 
     def due(self) -> Iterator[bytes]:
         """Yield what the page lacks: events in order, then the reply that streams now, then the panel."""
+        if self._panel_after == self.after < self._session.committed:
+            self._panel_due = max(time.monotonic() + PANEL_AFTER, self._panel_sent + PANEL_SECONDS)
         while self.after < self._session.committed:
             recorded = self._session.records[self.after]
             yield self._event(recorded)
@@ -37,14 +40,14 @@ class Reading:
             yield from self._whole_reply()
         yield from self._more_reply()
         if self._panel_after < self.after and self.wait() == 0:
-            self._panel_after, self._panel_time = self.after, time.monotonic()
+            self._panel_after, self._panel_sent = self.after, time.monotonic()
             yield self._panel()
 
     def wait(self) -> float | None:
         """Return the seconds until the panel is due, or None when it is up to date."""
         if self._panel_after >= self.after:
             return None
-        return max(0.0, self._panel_time + PANEL_SECONDS - time.monotonic())
+        return max(0.0, self._panel_due - time.monotonic())
 
     def _event(self, recorded: Recorded) -> bytes:
         match recorded.event:
@@ -81,9 +84,7 @@ class Reading:
 
     def _panel(self) -> bytes:
         key = (self._variant, "panel", len(self._session.records))
-        return self._channel.frame(
-            key, lambda: message(partials(render_panel_updates(self._session, self._viewer)))
-        )
+        return self._channel.frame(key, lambda: message(partials(render_panel_updates(self._session, self._viewer))))
 
     def _call_at(self, seq: int) -> int:
         """Return the call whose reply was streaming at journal number `seq`, or 0."""

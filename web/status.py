@@ -24,7 +24,7 @@ def status_line(session: Shown, words: Words) -> Markup:
     in_task = [event for event in recent if isinstance(event, e.ContextCompacted) and event.task == ended.task]
     if in_task:
         before, after = in_task[0].before.chars, in_task[0].after.chars
-        line += " " + words.t("status.compacted", before=before, after=after)
+        line += words.t("language.gap") + words.t("status.compacted", before=before, after=after)
     return line
 
 

@@ -38,7 +38,7 @@ async function fetched(asset, late) {
 function element(address, integrity) {
   const script = document.createElement("script");
   const own = document.querySelector("script[nonce]");
-  Object.assign(script, { src: address, integrity, async: false });
+  Object.assign(script, { src: address, integrity });
   // The pinned address is allowed by the policy as it stands; only our own files need the nonce.
   if (address.startsWith("/")) script.nonce = own.nonce;
   return script;

@@ -1,45 +1,52 @@
-// Keeps the feed at its end while the reader is there; elsewhere it leaves the page alone and offers a way down.
-const NEAR = 80; // pixels from the end that count as being there
+// Keeps the last row of the feed in sight while the reader is there; elsewhere it leaves the page alone and
+// offers a way down.
+const NEAR = 80; // pixels below the edge that still count as being there
 
 export function keepScroll() {
-  const feed = () => document.querySelector("#feed");
   const pill = document.querySelector("#newer");
   const stream = document.querySelector("#stream");
-  if (!feed() || !pill || !stream) return;
+  if (!pill || !stream) return;
   let followed = true;
   let height = 0;
 
   stream.addEventListener("htmx:before:swap", () => {
-    followed = atEnd(scroller(feed()));
-    height = feed().scrollHeight;
+    followed = below(pill) < NEAR;
+    height = bottom();
   });
   stream.addEventListener("htmx:after:swap", () => {
-    if (feed().scrollHeight <= height) return;
-    if (followed) toEnd(scroller(feed()));
+    if (bottom() <= height) return;
+    if (followed) down(pill);
     else pill.hidden = false;
   });
-  pill.addEventListener("click", () => toEnd(scroller(feed())));
+  pill.addEventListener("click", () => down(pill));
   // Who sends a task wants to see it.
-  document.addEventListener("submit", (event) => {
-    if (event.target.action.endsWith("/tasks")) toEnd(scroller(feed()));
-  });
+  document.addEventListener("submit", (event) => event.target.action.endsWith("/tasks") && down(pill));
   // `scroll` does not bubble, but it can be caught on its way down.
-  document.addEventListener("scroll", () => (pill.hidden ||= atEnd(scroller(feed()))), { capture: true, passive: true });
+  const check = () => (pill.hidden ||= below(pill) < NEAR);
+  document.addEventListener("scroll", check, { capture: true, passive: true });
 }
 
-function scroller(feed) {
-  for (let each = feed; each && each !== document.body; each = each.parentElement) {
+function scroller() {
+  for (let each = document.querySelector("#feed"); each && each !== document.body; each = each.parentElement) {
     if (/auto|scroll/.test(getComputedStyle(each).overflowY) && each.scrollHeight > each.clientHeight) return each;
   }
   return document.scrollingElement;
 }
 
-function atEnd(box) {
-  return box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
+// Where the last row ends, in the whole of what scrolls.
+function bottom() {
+  return (document.querySelector("#feed").lastElementChild?.getBoundingClientRect().bottom ?? 0) + scroller().scrollTop;
 }
 
-function toEnd(box) {
-  box.scrollTo({ top: box.scrollHeight });
-  const pill = document.querySelector("#newer");
-  if (pill) pill.hidden = true;
+// How far that is under the lower edge of what can be seen: of the window, or of the dock that lies over it.
+function below(pill) {
+  const box = scroller();
+  const edge = box === document.scrollingElement ? innerHeight : box.getBoundingClientRect().bottom;
+  return bottom() - box.scrollTop - Math.min(edge, pill.parentElement.getBoundingClientRect().top);
+}
+
+function down(pill) {
+  // At once: while a smooth scroll is on its way, one cannot tell whether the reader is at the end.
+  scroller().scrollBy({ top: Math.max(0, below(pill) + 8), behavior: "instant" });
+  pill.hidden = true;
 }
