@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.messages import clean
+from harness.problems import Problem
 from harness.sandbox import NOT_DETECTED, Sandbox
 from harness.workspace import Workspace, is_protected
 
@@ -18,11 +19,10 @@ MAX_FILES = 20_000
 MAX_BYTES = 200_000_000
 _LEFT_OUT = frozenset({".venv", "node_modules", "__pycache__"})
 _CHUNK = 1 << 20
-_KEPT = "Nothing was copied and the folder is unchanged"
 
 
-class WorkspaceError(Exception):
-    """A folder could not be copied. One line: what, what was kept, what to do."""
+class WorkspaceError(Problem):
+    """A folder could not be copied; nothing is left of the copy, and the folder is unchanged."""
 
 
 @dataclass(slots=True)
@@ -36,10 +36,8 @@ class _Budget:
         self.files -= files
         self.size -= size
         if self.files < 0 or self.size < 0:
-            raise WorkspaceError(
-                f"The folder `{clean(str(source))}` holds more than {MAX_FILES:,} files or {MAX_BYTES // 10**6} MB. "
-                f"{_KEPT}; choose a smaller folder."
-            )
+            megabytes = MAX_BYTES // 10**6
+            raise WorkspaceError("folder_too_big", folder=clean(str(source)), files=MAX_FILES, megabytes=megabytes)
 
 
 def copy_workspace(source: Path, target: Path, label: str, *, sandbox: Sandbox = NOT_DETECTED) -> Workspace:
@@ -49,9 +47,9 @@ def copy_workspace(source: Path, target: Path, label: str, *, sandbox: Sandbox =
     the part of `source` that holds `target`. Raises WorkspaceError; a partial copy is removed.
     """
     if not source.is_dir():
-        raise WorkspaceError(f"`{clean(str(source))}` is not a folder. {_KEPT}; name a folder that exists.")
+        raise WorkspaceError("no_folder", folder=clean(str(source)))
     if target.exists():
-        raise WorkspaceError(f"`{clean(str(target))}` exists already. {_KEPT}; choose another place for the copy.")
+        raise WorkspaceError("folder_in_the_way", folder=clean(str(target)))
     source, target = source.resolve(), target.resolve()
     budget = _Budget(MAX_FILES, MAX_BYTES)
     try:
@@ -61,9 +59,7 @@ def copy_workspace(source: Path, target: Path, label: str, *, sandbox: Sandbox =
     except OSError as error:
         _remove(target)
         name = clean(str(error.filename or source))
-        raise WorkspaceError(
-            f"`{name}` could not be copied ({error.strerror}). {_KEPT}; check its permissions or choose another folder."
-        ) from error
+        raise WorkspaceError("folder_not_copied", name=name, reason=error.strerror) from error
     except WorkspaceError:
         _remove(target)
         raise

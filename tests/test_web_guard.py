@@ -1,6 +1,7 @@
 """Who may ask the server for what: hosts, origins, tokens, forms, sizes, headers. Over real HTTP."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +9,10 @@ import pytest
 
 from tests.web_support import FORM, MINE, Web, serving
 from web import access
+from web.catalogue import load_all
 from web.settings import WebSettings
 
+ROOT = Path(__file__).parent.parent
 TOKEN = "b7" * 24
 HTML = {"Accept": "text/html"}
 FOREIGN = {"Sec-Fetch-Site": "cross-site"}
@@ -250,3 +253,13 @@ def test_a_session_id_is_only_a_name(web: Web, tmp_path: Path) -> None:
     for name in ("..%2f..%2fetc", "a%00b", "%ff", "x" * 5000, "<script>", "'or 1=1--"):
         answer = web.ask(f"/s/{name.replace(' ', '%20')}", headers=HTML)
         assert answer.status == 404 and "<script>alert" not in answer.text
+
+
+def test_every_error_has_its_line_in_both_languages() -> None:
+    used: set[str] = set()
+    for path in (ROOT / "web").glob("*.py"):
+        used |= set(re.findall(r'(?:Refusal|PageError|BodyRefused)\(\d+, "(\w+)"', path.read_text("utf-8")))
+    used |= {"method", "no_page", "failure", "problem"}
+    for language, words in load_all().items():
+        written = {key.removeprefix("error.") for key in words.entries if key.startswith("error.")}
+        assert written == used, language

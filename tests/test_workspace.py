@@ -154,9 +154,9 @@ def test_too_big_a_folder_is_refused_and_nothing_is_left(tmp_path: Path) -> None
     (source / "a.txt").write_text("a")
     with (source / "big").open("wb") as stream:
         stream.truncate(5 * 1024**3)
-    with pytest.raises(WorkspaceError, match=r"200 MB.*choose a smaller") as raised:
+    with pytest.raises(WorkspaceError) as raised:
         copy_workspace(source, target, "x")
-    assert "\n" not in str(raised.value)
+    assert (raised.value.code, raised.value.values["megabytes"]) == ("folder_too_big", 200)
     assert not target.exists()
     assert (source / "a.txt").read_text() == "a"
 
@@ -166,7 +166,7 @@ def test_too_many_files_are_refused_and_nothing_is_left(tmp_path: Path) -> None:
     source.mkdir()
     for number in range(MAX_FILES + 1):
         os.mknod(source / str(number))
-    with pytest.raises(WorkspaceError, match="20,000 files"):
+    with pytest.raises(WorkspaceError, match="folder_too_big.*20000"):
         copy_workspace(source, target, "x")
     assert not target.exists()
 
@@ -174,11 +174,11 @@ def test_too_many_files_are_refused_and_nothing_is_left(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_or_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for name in ("missing", "file"):
-        with pytest.raises(WorkspaceError, match=r"not a folder.*Nothing was copied"):
+        with pytest.raises(WorkspaceError, match="no_folder"):
             copy_workspace(tmp_path / name, tmp_path / "copy", "x")
     (tmp_path / "source").mkdir()
     (tmp_path / "there").mkdir()
-    with pytest.raises(WorkspaceError, match="exists already"):
+    with pytest.raises(WorkspaceError, match="folder_in_the_way"):
         copy_workspace(tmp_path / "source", tmp_path / "there", "x")
     assert (tmp_path / "there").exists()
 

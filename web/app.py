@@ -11,7 +11,6 @@ from starlette.staticfiles import StaticFiles
 
 from harness.library import Library
 from harness.problems import Problem
-from harness.workspace_copy import WorkspaceError
 from web import assets, changes, errors, routes
 from web.channel import Channels
 from web.guard import Guard
@@ -53,7 +52,6 @@ def create_app(library: Library, settings: WebSettings) -> Starlette:
         exception_handlers={
             errors.PageError: errors.on_page_error,
             Problem: errors.on_problem,
-            WorkspaceError: errors.on_problem,
             HTTPException: errors.on_http_error,
             Exception: errors.on_failure,
         },

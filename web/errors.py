@@ -47,9 +47,8 @@ async def on_page_error(request: Request, error: Exception) -> Response:
 
 async def on_problem(request: Request, error: Exception) -> Response:
     """Answer what a person must mend: a folder, a lab's code, the journal."""
-    reason: object = error
-    if isinstance(error, Problem):
-        reason = viewer_of(request).words.t(f"problem.{error.code}", **error.values)
+    assert isinstance(error, Problem), "registered for this class"
+    reason = viewer_of(request).words.t(f"problem.{error.code}", **error.values)
     return respond(request, 409, "problem", reason=reason)
 
 

@@ -13,11 +13,6 @@ from harness.sizes import CATEGORIES, Category, Size, Usage
 NoUsage = Literal["first_call", "next_call", "not_reported"]
 
 
-# What a summary takes beside its text: its preface, the message around it, escaped line ends. Characters,
-# measured on lab 07's two wordings; so what a dry run frees is only said to be about so much.
-SUMMARY_FRAME = 200
-
-
 @dataclass(frozen=True, slots=True)
 class Part:
     """One category of a request."""
@@ -55,11 +50,6 @@ class Boundary:
     def messages(self) -> int:
         """Return how many messages would be replaced."""
         return len(self.plan.removed)
-
-    @property
-    def frees(self) -> int | None:
-        """Return about how many characters the request would lose with a summary of full length."""
-        return None if self.limit is None else max(0, self.replaced - self.limit - SUMMARY_FRAME)
 
 
 def parts_of(sizes: Mapping[Category, Size]) -> list[Part]:
