@@ -102,9 +102,11 @@ async def serve(options: argparse.Namespace, words: Words) -> None:
             gateway = Gateway(provider)
             library = Library(made, journal, gateway)
             settings = web_settings(options, listener.getsockname()[1], sandbox)
+            warming = asyncio.ensure_future(gateway.prepare())
             try:
                 await run(create_app(library, settings), listener, lambda: announce(words, made, settings))
             finally:
+                await asyncio.wait([warming])
                 await library.close()
                 await gateway.close()
 

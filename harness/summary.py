@@ -120,12 +120,13 @@ async def _ask(agent: Agent, messages: tuple[dict[str, str], ...], *, attempt: i
         reply = await agent.ask(messages, attempt=attempt, clipped=clipped, max_tokens=REPLY_TOKENS)
     except ModelError as error:
         raise SummaryRefused("summary_failed", error.detail) from error
-    if reply.finish == "length":
-        raise SummaryRefused("summary_cut_off")
     if reply.finish == "tool_calls":
         raise SummaryRefused("summary_only_calls")
     if not reply.text:
         raise SummaryRefused("summary_empty")
+    # Only a reply that ended by itself is whole: not one cut by length or a filter, or broken off.
+    if reply.finish != "stop":
+        raise SummaryRefused("summary_cut_off")
     return reply
 
 

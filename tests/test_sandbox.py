@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,7 +136,10 @@ def test_a_key_in_the_harness_is_out_of_reach(sandbox: Sandbox, data: Path) -> N
         pytest.skip("macOS has no /proc")
     holder = subprocess.Popen(["sleep", "60"], env={"API_KEY": "sk-very-secret"})
     try:
-        assert b"sk-very-secret" in Path(f"/proc/{holder.pid}/environ").read_bytes()
+        # The kernel shows it a moment after the program has begun.
+        deadline = time.monotonic() + 10
+        while b"sk-very-secret" not in Path(f"/proc/{holder.pid}/environ").read_bytes():
+            assert time.monotonic() < deadline
         shown = run(sandbox, data, f"cat /proc/{holder.pid}/environ; kill -9 {holder.pid}; kill -9 $PPID; echo done")
         assert "sk-very-secret" not in shown
         assert "done\n[Exit code 0]" in shown

@@ -1,7 +1,6 @@
 """Calls in the text of a reply: the forms that are seen in the wild, and everything that must stay text."""
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -196,12 +195,13 @@ def test_a_value_comes_through_as_it_is(value: str, before: str) -> None:
         assert any(mark in value + before for mark in ("DSML", "```"))
 
 
+# Work that grows with the square of the length takes minutes here.
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "text",
     ['<｜DSML｜invoke name="read">' * 20_000, "<tool_call>{" * 30_000, "```\n" * 50_000, "<｜tool▁sep｜>" * 30_000]
     + [dsml(invoke("write", *[parameter(f"p{i}", "x") for i in range(5_000)])), "<" * 300_000, " " * 300_000],
 )
-def test_long_texts_take_no_long_time(text: str) -> None:
-    before = time.process_time()
-    find_calls(text, OFFERED)
-    assert time.process_time() - before < 2
+def test_a_long_text_does_not_hang_it(text: str) -> None:
+    kept, found = find_calls(text, OFFERED)
+    assert kept == text or len(found) == 1

@@ -22,7 +22,7 @@ SECTION = re.compile(r"""\bcode\(\s*["']([a-z_]+)["']""")
 BY_NAME = ("error", "option", "start", "unit", "unit_name")
 CODES = {
     "model_failed": "key overflow rate_limit server connection timeout refused broken_stream model_missing",
-    "mark": "empty more_choices calls_in_text no_usage",
+    "mark": "empty more_choices calls_in_text no_usage no_finish made_ids refusal thought_in_text adapted_request",
     "refused": "summary_failed summary_empty summary_cut_off summary_only_calls summary_headings not_smaller "
     "nothing_to_cut context_changed stopped broken_pairs",
     "model_reason": "gguf base_url deepseek_key openai_key openai_base_url no_key",

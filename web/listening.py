@@ -6,11 +6,13 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 
 import uvicorn
 
 from harness.library import Setup
 from harness.problems import Problem
+from web.app import end_streams
 from web.settings import WebSettings
 from web.words import Words
 
@@ -20,6 +22,11 @@ GRACE_SECONDS = 3
 
 class Server(uvicorn.Server):
     """uvicorn, but a signal only ends the serving: uvicorn would raise it again and cut off our own closing."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End the pages' streams first: an open one would hold the server up to the end of its grace."""
+        end_streams(self.config.app)  # type: ignore[arg-type]
+        super().handle_exit(sig, frame)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

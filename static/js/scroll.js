@@ -8,6 +8,7 @@ export function keepScroll() {
   if (!pill || !stream) return;
   let followed = true;
   let height = 0;
+  let cuts = compactions().length;
 
   stream.addEventListener("htmx:before:swap", () => {
     followed = below(pill) < NEAR;
@@ -15,8 +16,12 @@ export function keepScroll() {
   });
   stream.addEventListener("htmx:after:swap", () => {
     if (bottom() <= height) return;
-    if (followed) down(pill);
+    const found = compactions();
+    // A compaction is read from its top, not from its end.
+    if (followed && found.length > cuts) found[found.length - 1].scrollIntoView({ behavior: "instant" });
+    else if (followed) down(pill);
     else pill.hidden = false;
+    cuts = found.length;
   });
   pill.addEventListener("click", () => down(pill));
   // Who sends a task wants to see it.
@@ -24,6 +29,10 @@ export function keepScroll() {
   // `scroll` does not bubble, but it can be caught on its way down.
   const check = () => (pill.hidden ||= below(pill) < NEAR);
   document.addEventListener("scroll", check, { capture: true, passive: true });
+}
+
+function compactions() {
+  return document.querySelectorAll('#feed [data-event="ContextCompacted"]');
 }
 
 function scroller() {
