@@ -3,6 +3,7 @@
 Knows nothing of the model; it gets the calls and emits what happens to them.
 """
 
+import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable
@@ -70,7 +71,8 @@ class Calls:
                 "be the same. Do something else, or answer with what you know."
             )
         if tool.asks:
-            preview = tool.preview(arguments) if tool.preview else ""
+            # A preview reads files.
+            preview = await asyncio.to_thread(tool.preview, arguments) if tool.preview else ""
             asked = ApprovalRequested(preview=clean(preview), seconds=self._approval_seconds, **named)
             if refused := await self._approve(asked):
                 raise ToolError(refused)

@@ -99,9 +99,10 @@ def test_long_output_keeps_head_and_tail(workspace: Workspace) -> None:
 
 
 def test_endless_output_is_stopped_and_does_not_fill_memory(workspace: Workspace) -> None:
-    before = psutil.Process().memory_info().rss
+    before, began = psutil.Process().memory_info().rss, time.monotonic()
     with pytest.raises(ToolError, match=r"(?s)^y\ny\n.*Stopped: it printed over 16,777,216 bytes"):
-        run(workspace, command="yes")
+        run(workspace, command="yes", timeout=60)
+    assert time.monotonic() - began < 30
     assert psutil.Process().memory_info().rss - before < 60 * 1024**2
     assert supervisors() == []
 

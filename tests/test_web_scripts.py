@@ -52,7 +52,7 @@ def test_the_box_sends_by_key_and_is_emptied_only_when_the_text_was_taken(slow: 
     until(page, "document.querySelector('#notice').textContent === ''")
     box.press("Control+Enter")
     until(page, "document.querySelector('#ask').value === ''")
-    assert page.locator("[data-event=TaskStarted]").count() == 2
+    until(page, "document.querySelectorAll('[data-event=TaskStarted]').length === 2")
 
 
 def test_an_approval_is_answered_by_key_only_inside_its_row(slow: Web, open_page: Page) -> None:

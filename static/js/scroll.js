@@ -31,9 +31,7 @@ export function keepScroll() {
   document.addEventListener("scroll", check, { capture: true, passive: true });
 }
 
-function compactions() {
-  return document.querySelectorAll('#feed [data-event="ContextCompacted"]');
-}
+const compactions = () => document.querySelectorAll('#feed [data-event="ContextCompacted"]');
 
 function scroller() {
   for (let each = document.querySelector("#feed"); each && each !== document.body; each = each.parentElement) {
