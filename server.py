@@ -13,11 +13,13 @@ from harness.gateway import Gateway
 from harness.journal import Journal
 from harness.library import Library, Setup
 from harness.local_model import LocalModel
+from harness.model_errors import ModelError
 from harness.problems import Problem
 from harness.provider import Provider, choose, read_environment, settled
 from harness.sandbox import Sandbox, detect
+from harness.session import SETTING_MAX
 from harness.session_events import ModelChosen
-from offline_model.server import OfflineServer
+from offline_model.server import WINDOW, OfflineServer
 from web.access import is_loopback
 from web.app import create_app
 from web.catalogue import load
@@ -28,6 +30,8 @@ from web.words import Words
 
 ROOT = Path(__file__).resolve().parent
 DATA = ROOT / ".lab"
+# A server that is slow to list its models must not hold up the page. Seconds.
+LIST_SECONDS = 5.0
 
 
 @contextlib.asynccontextmanager
@@ -38,13 +42,15 @@ async def model(options: argparse.Namespace, labs: dict[str, Lab]) -> AsyncItera
     provider = choose(environment, model=options.model, base_url=options.base_url, gguf=gguf)
     started: OfflineServer | LocalModel | None = None
     if provider.kind == "offline":
-        started = OfflineServer([path for lab in labs.values() if (path := lab.folder / "offline.toml").is_file()])
+        started = offline(labs)
     elif provider.kind == "local":
         started = LocalModel(options.gguf, window=provider.window or 0)
     try:
         if started:
             provider = replace(provider, base_url=await asyncio.to_thread(started.start))
-        if not provider.model or provider.window is None:
+        if provider.kind == "offline":
+            provider = replace(provider, window=WINDOW, window_source="listed")
+        elif provider.kind in ("compatible", "local"):
             provider = await asked(provider)
         yield provider
     finally:
@@ -52,15 +58,23 @@ async def model(options: argparse.Namespace, labs: dict[str, Lab]) -> AsyncItera
             await asyncio.to_thread(started.stop)
 
 
+def offline(labs: dict[str, Lab]) -> OfflineServer:
+    """Return the offline model with every lab's script. Problem: a script is broken."""
+    try:
+        return OfflineServer([path for lab in labs.values() if (path := lab.folder / "offline.toml").is_file()])
+    except ValueError as error:
+        raise Problem("lab_broken", file="offline.toml", reason=str(error)) from error
+
+
 async def asked(provider: Provider) -> Provider:
     """Return the provider with what its server's model list tells. Problem: no model is known."""
-    gateway = Gateway(provider)
+    gateway = Gateway(provider, connect_seconds=LIST_SECONDS, stall_seconds=LIST_SECONDS, retries=0)
     try:
         found = settled(provider, await gateway.list_models())
-    except Exception as error:
+    except ModelError as error:
         if provider.model:
             return provider
-        raise Problem("no_model_list", address=provider.base_url, reason=str(error)) from error
+        raise Problem("no_model_list", address=provider.base_url, reason=f"{error.kind}: {error.detail}") from error
     finally:
         await gateway.close()
     if not found.model:
@@ -75,6 +89,10 @@ def setup(options: argparse.Namespace, labs: dict[str, Lab], provider: Provider,
     source = options.workspace or ROOT / "demo_workspace" / lab.demo
     if not source.is_dir():
         raise Problem("no_folder", folder=source)
+    if options.budget is not None and not 0 <= options.budget <= SETTING_MAX:
+        raise Problem("budget_range", budget=options.budget, top=SETTING_MAX)
+    if options.budget is not None and not any("budget" in labs[each].settings for each in (lab.number, *extensions)):
+        raise Problem("no_budget", lab=lab.number)
     return Setup(
         labs=labs, lab=lab, extensions=extensions, source=source.resolve(), label=source.resolve().name, data=data,
         sandbox=sandbox, settings={} if options.budget is None else {"budget": options.budget},
@@ -93,7 +111,6 @@ async def serve(options: argparse.Namespace, words: Words) -> None:
             print(f"{lab.number}  {lab.name:24} {lab.title[words.language]}")
         return
     data = data_folder(options.database)
-    data.mkdir(parents=True, exist_ok=True)
     sandbox = await asyncio.to_thread(detect, [data])
     with contextlib.closing(listen(options.host, options.port)) as listener:
         async with model(options, labs) as provider:
@@ -112,9 +129,19 @@ async def serve(options: argparse.Namespace, words: Words) -> None:
 
 
 def data_folder(database: str | None) -> Path:
-    """Return where sessions' workspaces are kept: beside an SQLite journal, else in the project."""
+    """Make and return the folder of sessions' workspaces: beside an SQLite journal, else in the project.
+
+    Problem: it cannot be made, or the journal would not outlive the server.
+    """
     path = (database or "").removeprefix("sqlite:///")
-    return Path(path).resolve().parent if database and path not in (database, ":memory:") else DATA
+    if database and database.startswith("sqlite") and path in ("", ":memory:", database):
+        raise Problem("journal_memory")
+    folder = Path(path).resolve().parent if database and path != database else DATA
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Problem("folder_not_made", folder=folder, reason=error.strerror) from error
+    return folder
 
 
 def web_settings(options: argparse.Namespace, port: int, sandbox: Sandbox) -> WebSettings:

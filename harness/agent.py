@@ -4,6 +4,7 @@
 with a reason. Knows nothing of tools or of the loop.
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -34,6 +35,7 @@ class Agent:
         self.state = state
         self._emit = emit
         self._gateway = gateway
+        self._strategy = ""
 
     @property
     def task(self) -> TaskRecord:
@@ -48,6 +50,7 @@ class Agent:
     def measured(self, plan: Plan) -> None:
         """Report what a strategy counted and whether it acts."""
         outcome = "past" if plan.past else "within" if plan.removed else "none"
+        self._strategy = plan.strategy
         counted = {name: getattr(plan, name) for name in ("strategy", "unit", "measured", "budget")}
         self._emit(BoundaryMeasured(task=self.task.task, outcome=outcome, **counted))
 
@@ -74,9 +77,12 @@ class Agent:
         answer = {"call": call, "task": task, "attempt": attempt}
         try:
             reply = await self._gateway.stream(request, lambda text, kind: None)
-        except ModelError as error:
-            seconds = time.monotonic() - began
-            self._emit(SummaryCallEnded(text="", finish=error.kind, usage=Usage(), seconds=seconds, **answer))
+        except (ModelError, asyncio.CancelledError) as error:
+            stopped = not isinstance(error, ModelError)
+            spent = {"finish": "stopped" if stopped else error.kind, "seconds": time.monotonic() - began}
+            self._emit(SummaryCallEnded(text="", usage=Usage(), **spent, **answer))
+            if stopped:
+                self.refuse(self._strategy, "stopped")
             raise
         finish = "tool_calls" if reply.calls and not reply.text.strip() else reply.finish
         spent = {"usage": reply.usage, "seconds": reply.seconds}
@@ -89,7 +95,8 @@ class Agent:
         context = self.state.context
         message = SummaryMessage(summary.preface, summary.text)
         entry = make_entry(0, self.task.task, message, size_of_message)
-        if reason := refusal(context, plan, entry):
+        running = self.state.running_task()
+        if reason := refusal(context, plan, entry, request=running.seq if running else 0):
             self.refuse(plan.strategy, reason)
             return False
         removed = sum((each.size for each in context.entries[: len(plan.removed)]), Size())
@@ -100,7 +107,7 @@ class Agent:
                 number=len(self.state.compactions) + 1, task=self.task.task,
                 measured_after=entry.size.chars if plan.unit == "characters" else entry.size.tokens,
                 before=before, after=before - removed + entry.size,
-                model=model.model if model else "", **asdict(plan), **_cost(summary),
+                model=model.model if model else "", cut=plan.cut, **asdict(plan), **_cost(summary),
             )
         )  # fmt: skip
         return True

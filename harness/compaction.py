@@ -18,7 +18,7 @@ class Plan:
     """A cut that a strategy wants.
 
     measured: what the strategy counted, in `unit`, to be compared with `budget`.
-    cut: journal number from which on entries are kept. removed, kept: the entries' journal numbers.
+    removed, kept: the journal numbers of the context's entries before and from the cut point.
     """
 
     strategy: str
@@ -26,9 +26,13 @@ class Plan:
     unit: Unit
     budget: int
     measured: int
-    cut: int
     removed: tuple[int, ...]
     kept: tuple[int, ...]
+
+    @property
+    def cut(self) -> int:
+        """Return the cut point: the first kept entry's number, or the one after all when none is kept."""
+        return self.kept[0] if self.kept else max(self.removed, default=0) + 1
 
     @property
     def past(self) -> bool:
@@ -48,8 +52,8 @@ class Summary:
     seconds: float
 
 
-def plan_boundary(context: Context, *, task: int, start: int, budget: int) -> Plan:
-    """Plan the cut of lab 07: before `task`, whose first journal number is `start`.
+def plan_boundary(context: Context, *, task: int, budget: int) -> Plan:
+    """Plan the cut of lab 07: before the first message of `task`.
 
     Measured are the characters of JSON of the finished tasks' messages. The summary of an earlier
     compaction is replaced too, but not measured: it has a limit of its own, and with it most tasks would
@@ -59,11 +63,16 @@ def plan_boundary(context: Context, *, task: int, start: int, budget: int) -> Pl
     kept = context.entries[len(before) :]
     measured = sum(entry.size.chars for entry in before if entry.category != "summary")
     seqs = tuple(entry.seq for entry in before), tuple(entry.seq for entry in kept)
-    return Plan("task boundary", "task ended", "characters", budget, measured, start, *seqs)
+    return Plan("task boundary", "task ended", "characters", budget, measured, *seqs)
 
 
-def refusal(context: Context, plan: Plan, summary: Entry) -> str:
-    """Return the code of the rule that `plan` with `summary` would break, or "" if it may take effect."""
+def refusal(context: Context, plan: Plan, summary: Entry, *, request: int = 0) -> str:
+    """Return the code of the rule that `plan` with `summary` would break, or "" if it may take effect.
+
+    request: the journal number of the running task's request, which stays word for word; 0 when none runs.
+    """
+    if not str(summary.message.text).strip():
+        return "summary_empty"
     removed, kept = context.entries[: len(plan.removed)], context.entries[len(plan.removed) :]
     if not any(entry.category != "summary" for entry in removed):
         return "nothing_to_cut"
@@ -71,6 +80,8 @@ def refusal(context: Context, plan: Plan, summary: Entry) -> str:
     now = tuple(entry.seq for entry in kept[: len(plan.kept)])
     if tuple(entry.seq for entry in removed) != plan.removed or now != plan.kept:
         return "context_changed"
+    if request in plan.removed:
+        return "running_task"
     if not (_pairs_whole(removed) and _pairs_whole(kept)):
         return "broken_pairs"
     if summary.size.chars >= sum((entry.size for entry in removed), Size()).chars:

@@ -67,9 +67,9 @@ class Context:
 
     def append(self, entry: Entry) -> None:
         """Add one message at the end."""
+        self._extend(entry.wire)
         self.entries.append(entry)
         self._count(entry)
-        self._extend(entry.wire)
 
     def replace_before(self, cut: int, summary: Entry) -> list[Entry]:
         """Put `summary` in the place of every entry before journal number `cut`; return what was removed."""
@@ -84,7 +84,8 @@ class Context:
 
     def index(self, cut: int) -> int:
         """Return the place of the first entry from journal number `cut` on; a summary stands before it."""
-        return next((i for i, e in enumerate(self.entries) if e.seq >= cut and e.category != "summary"), 0)
+        found = (i for i, e in enumerate(self.entries) if e.seq >= cut and e.category != "summary")
+        return next(found, len(self.entries))
 
     def request(self, model: str) -> Request:
         """Return the exact request that the next model call would send."""
@@ -103,5 +104,6 @@ class Context:
             self._extend(wire)
 
     def _extend(self, wire: Wire) -> None:
-        self._messages.append(wire)
+        # First what can fail: a text that UTF-8 cannot carry must not leave half a message behind.
         self._hash.update(line(wire))
+        self._messages.append(wire)

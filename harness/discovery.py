@@ -63,8 +63,13 @@ class Lab:
 
 
 def find_labs(folder: Path) -> dict[str, Lab]:
-    """Return every lab in `folder` by number, in order. LabError: a lab.toml is broken."""
-    return {lab.number: lab for lab in map(_read, sorted(folder.glob("[0-9][0-9]-*/lab.toml")))}
+    """Return every lab in `folder` by number, in order. LabError: a lab.toml is broken, or two have one number."""
+    labs: dict[str, Lab] = {}
+    for lab in map(_read, sorted(folder.glob("[0-9][0-9]-*/lab.toml"))):
+        if lab.number in labs:
+            raise LabError("lab_twice", number=lab.number, one=labs[lab.number].name, other=lab.name)
+        labs[lab.number] = lab
+    return labs
 
 
 def find(labs: dict[str, Lab], wanted: str) -> Lab:
@@ -99,8 +104,8 @@ def _read(path: Path) -> Lab:
     try:
         table = tomllib.loads(path.read_text("utf-8"))
         return Lab(
-            number=table["number"],
-            name=path.parent.name.split("-", 1)[1],
+            number=path.parent.name[:2],
+            name=path.parent.name[3:],
             folder=path.parent,
             title=table["title"],
             goal=table["goal"],

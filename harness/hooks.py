@@ -18,6 +18,7 @@ from types import ModuleType
 
 from harness.agent import Agent
 from harness.events import Event
+from harness.messages import clean
 from harness.request import Request
 from harness.tools import Tool
 from harness.workspace import Workspace
@@ -45,16 +46,34 @@ def from_module(name: str, module: ModuleType, *, compacts: bool) -> Extension:
     return Extension(name, *(getattr(module, hook, None) for hook in HOOKS), compacts=compacts)
 
 
-def instructions(extensions: tuple[Extension, ...], workspace: Workspace) -> str:
-    """Return the system prompt: what each extension adds, in order, a blank line between."""
-    parts = [extension.system_prompt(workspace) for extension in extensions if extension.system_prompt]
-    return "\n\n".join(part.strip() for part in parts if part.strip())
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What the extensions add to every request, and which of them failed: (extension, hook, what it raised)."""
+
+    system: str
+    tools: dict[str, Tool]
+    failed: tuple[tuple[str, str, str], ...]
 
 
-def tools(extensions: tuple[Extension, ...], workspace: Workspace) -> dict[str, Tool]:
-    """Return every tool by name; of two with one name the later extension's stands."""
-    found = [tool for extension in extensions if extension.tools for tool in extension.tools(workspace)]
-    return {tool.name: tool for tool in found}
+def gather(extensions: tuple[Extension, ...], workspace: Workspace) -> Added:
+    """Return the system prompt, a blank line between its parts, and every tool by name.
+
+    Of two tools with one name the later extension's stands. An extension that fails adds nothing.
+    """
+    prompts, tools, failed = [], {}, []
+    for extension in extensions:
+        for hook in ("tools", "system_prompt"):
+            if not (function := getattr(extension, hook)):
+                continue
+            try:
+                added = function(workspace)
+                if hook == "tools":
+                    tools |= {tool.name: tool for tool in added}
+                else:
+                    prompts.append(str(added).strip())
+            except Exception as error:  # a lab's code is not ours: it must not cost the session
+                failed.append((extension.name, hook, repr(error)))
+    return Added(clean("\n\n".join(filter(None, prompts))), tools, tuple(failed))
 
 
 def at_the_end(extensions: tuple[Extension, ...]) -> list[Extension]:

@@ -1,9 +1,10 @@
 """The journal: every event of every session, appended and never changed. One table, any SQL database.
 
 A writer thread commits in the order of `append`, many events in one transaction where they come fast.
-What is committed is handed on through `committed`; so nothing is shown that a kill could lose.
+Each event's `done` is called after its commit; what waits for that is never shown and lost.
 """
 
+import contextlib
 import functools
 import json
 import queue
@@ -18,6 +19,7 @@ from sqlalchemy import (
     Column,
     Engine,
     Float,
+    Index,
     Integer,
     MetaData,
     String,
@@ -31,6 +33,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from harness.events import EVENTS, Event
+from harness.messages import clean
 from harness.problems import Problem
 
 METADATA = MetaData()
@@ -42,6 +45,7 @@ EVENT = Table(
     Column("time", Float, nullable=False),
     Column("kind", String(64), nullable=False),
     Column("body", Text, nullable=False),
+    Index("event_by_kind", "kind", "time"),
 )
 
 
@@ -60,7 +64,7 @@ class Recorded:
 
 def encode(happened: Event) -> tuple[str, str]:
     """Return an event as (kind, JSON body)."""
-    return type(happened).__name__, json.dumps(asdict(happened), ensure_ascii=False)
+    return type(happened).__name__, clean(json.dumps(asdict(happened), ensure_ascii=False))
 
 
 def decode(kind: str, body: str) -> Event:
@@ -91,7 +95,8 @@ class Journal:
         except (ArgumentError, SQLAlchemyError, ImportError) as error:
             reason = str(getattr(error, "orig", None) or error).splitlines()[0]
             raise JournalError("journal_open", reason=reason) from error
-        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Job | str | None] = queue.SimpleQueue()
+        self._failed: dict[str, Exception] = {}
         self._writer = threading.Thread(target=self._write, name="journal", daemon=True)
         self._writer.start()
 
@@ -100,6 +105,10 @@ class Journal:
         kind, body = encode(recorded.event)
         row = {"session": session, "seq": recorded.seq, "time": recorded.time, "kind": kind, "body": body}
         self._queue.put(_Job(row, done))
+
+    def reopen(self, session: str) -> None:
+        """Take events of a session again after a failed write; to be called before the session is read anew."""
+        self._queue.put(session)
 
     def read(self, session: str) -> list[Recorded]:
         """Return every event of one session in order; an unknown session has none."""
@@ -110,12 +119,19 @@ class Journal:
         return [Recorded(seq, moment, decode(kind, body)) for seq, moment, kind, body in rows]
 
     def read_kind(self, kind: str) -> list[tuple[str, Recorded]]:
-        """Return (session, event) for every event of one kind in all sessions, the oldest first."""
+        """Return (session, event) for the events of one kind in all sessions, the oldest first.
+
+        An event that this version cannot read is left out: it must not hide the other sessions.
+        """
         columns = (EVENT.c.session, EVENT.c.seq, EVENT.c.time, EVENT.c.body)
         query = select(*columns).where(EVENT.c.kind == kind).order_by(EVENT.c.time)
         with self._engine.connect() as connection:
             rows = connection.execute(query).all()
-        return [(session, Recorded(seq, moment, decode(kind, body))) for session, seq, moment, body in rows]
+        found = []
+        for session, seq, moment, body in rows:
+            with contextlib.suppress(JournalError):
+                found.append((session, Recorded(seq, moment, decode(kind, body))))
+        return found
 
     def close(self) -> None:
         """Commit what is queued and end the writer."""
@@ -125,21 +141,33 @@ class Journal:
 
     def _write(self) -> None:
         while (job := self._queue.get()) is not None:
-            jobs: list[_Job] = [job]
+            jobs: list[_Job | str] = [job]
             while not self._queue.empty() and len(jobs) < 500:
                 if (following := self._queue.get()) is None:
                     self._queue.put(None)
                     break
                 jobs.append(following)
-            error = self._commit(jobs)
-            for each in jobs:
-                each.done(error)
+            self._commit(jobs)
 
-    def _commit(self, jobs: "list[_Job]") -> Exception | None:
+    def _commit(self, jobs: "list[_Job | str]") -> None:
+        """Write a batch as one; where that fails, one by one, so that a session costs no other its events."""
+        rows = [job.row for job in jobs if isinstance(job, _Job)]
+        whole = self._failed or any(isinstance(job, str) for job in jobs) or self._insert(rows)
+        for job in jobs:
+            if isinstance(job, str):
+                self._failed.pop(job, None)
+                continue
+            session = job.row["session"]
+            if whole and session not in self._failed and (error := self._insert([job.row])):
+                # After a gap nothing may follow: a session's numbers are without holes.
+                self._failed[session] = error
+            job.done(self._failed.get(session))
+
+    def _insert(self, rows: list[dict[str, Any]]) -> Exception | None:
         try:
             with self._engine.begin() as connection:
-                connection.execute(insert(EVENT), [job.row for job in jobs])
-        except SQLAlchemyError as error:
+                connection.execute(insert(EVENT), rows)
+        except Exception as error:  # whatever it is, the writer must live on and the sessions must hear of it
             return error
         return None
 

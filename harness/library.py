@@ -11,11 +11,12 @@ from pathlib import Path
 
 from harness import tokens
 from harness.discovery import BASE_LAB, Lab, find, load
-from harness.events import SessionStarted, TaskEnded, TaskStarted, ToolEnded
+from harness.events import SessionStarted, TaskEnded, TaskStarted
 from harness.gateway import Gateway
 from harness.hooks import Extension
 from harness.journal import Journal, Recorded
-from harness.messages import AssistantMessage
+from harness.loop import results_for_open_calls
+from harness.messages import AssistantMessage, clean
 from harness.replay import State, fold
 from harness.sandbox import Sandbox
 from harness.session import Session
@@ -60,7 +61,7 @@ class Library:
     def __init__(self, setup: Setup, journal: Journal, gateway: Gateway) -> None:
         self.setup, self._journal, self._gateway = setup, journal, gateway
         self._open: dict[str, Session] = {}
-        self._lock = asyncio.Lock()
+        self._opening: dict[str, asyncio.Task[Session]] = {}
 
     async def create(self, *, language: str) -> Session:
         """Start a session. WorkspaceError: the folder cannot be copied."""
@@ -74,8 +75,8 @@ class Library:
         known = {name: value for name, value in setup.settings.items() if name in self._settings(session)}
         session.emit(
             SessionStarted(
-                lab=setup.lab.number, extensions=setup.extensions, workspace=setup.label, language=language,
-                settings=self._settings(session) | known,
+                lab=setup.lab.number, extensions=setup.extensions, workspace=clean(setup.label), language=language,
+                settings=self._settings(session) | known, source=clean(str(setup.source)),
             )
         )  # fmt: skip
         session.prepare()
@@ -87,20 +88,27 @@ class Library:
 
         A session whose code or journal cannot be read raises LabError or JournalError.
         """
-        async with self._lock:
-            if session_id not in self._open:
-                self._open[session_id] = await self._restore(session_id)
-            return self._open[session_id]
+        session = self._open.get(session_id)
+        if session and not session.failure:
+            return session
+        # One reading for all who ask meanwhile; nobody else waits for it.
+        if session_id not in self._opening:
+            self._opening[session_id] = asyncio.ensure_future(self._reopen(session_id))
+        try:
+            return await asyncio.shield(self._opening[session_id])
+        finally:
+            if (opening := self._opening.get(session_id)) and opening.done():
+                del self._opening[session_id]
 
     async def latest(self) -> str | None:
         """Return the newest session of this lab, these extensions and this workspace, or None."""
         setup = self.setup
-        wanted = (setup.lab.number, setup.extensions, setup.label)
+        wanted = (setup.lab.number, setup.extensions, clean(str(setup.source)))
         started = await asyncio.to_thread(self._journal.read_kind, "SessionStarted")
         for session_id, recorded in reversed(started):
             event = recorded.event
             assert isinstance(event, SessionStarted), "read_kind returns events of the kind asked for"
-            if (event.lab, event.extensions, event.workspace) == wanted and self._folder(session_id).is_dir():
+            if (event.lab, event.extensions, event.source) == wanted and self._folder(session_id).is_dir():
                 return session_id
         return None
 
@@ -125,6 +133,14 @@ class Library:
         for session in self._open.values():
             await session.close()
         await asyncio.to_thread(self._journal.close)
+
+    async def _reopen(self, session_id: str) -> Session:
+        """Read a session from the journal, also one whose journal had failed."""
+        if failed := self._open.pop(session_id, None):
+            await failed.close()
+            self._journal.reopen(session_id)
+        self._open[session_id] = session = await self._restore(session_id)
+        return session
 
     async def _restore(self, session_id: str) -> Session:
         records = await asyncio.to_thread(self._journal.read, session_id)
@@ -170,9 +186,8 @@ def _settle(session: Session) -> None:
     """Give a task that a kill cut short its end, so that the history is valid again."""
     if not (task := session.state.running_task()):
         return
-    for call in list(session.state.unanswered.values()):
-        named = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
-        session.emit(ToolEnded(task=task.task, text=INTERRUPTED, ok=False, seconds=0.0, **named))
+    for result in results_for_open_calls(session.state, INTERRUPTED):
+        session.emit(result)
     last = session.state.history[-1].message
     answered = isinstance(last, AssistantMessage) and not last.calls
     reason = "answered" if answered else "interrupted"

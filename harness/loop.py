@@ -4,8 +4,9 @@ Everything that happens goes through `emit`. Knows nothing of sessions, storage 
 """
 
 import asyncio
+import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from harness.agent import Agent
 from harness.calls import REPEATS_ENDED, Approve, Calls
 from harness.gateway import Gateway
 from harness.hooks import Extension, at_the_end
-from harness.messages import ToolCall
+from harness.messages import ToolCall, clean
 from harness.model_errors import ModelError
 from harness.replay import State
 from harness.reply import Reply
@@ -50,11 +51,23 @@ async def run_task(around: Surroundings) -> None:
     except asyncio.CancelledError:
         # The cancellation is the Stop button: it ends here, with a history that is valid again.
         loop.settle()
-        reason = "stopped"
+        reason = "answered" if loop.answered else "stopped"
+    except Exception:
+        loop.settle()
+        raise
     finally:
         task = around.state.tasks[-1].task
         seconds = time.monotonic() - began
         around.emit(e.TaskEnded(task=task, reason=reason, seconds=seconds, detail=detail))
+
+
+def results_for_open_calls(state: State, text: str) -> list[e.ToolEnded]:
+    """Return a result with `text` for every call that has none, so that the history is valid again."""
+    task = state.tasks[-1].task
+    return [
+        e.ToolEnded(task=task, call_id=c.id, name=c.name, arguments=c.arguments, text=text, ok=False, seconds=0.0)
+        for c in state.unanswered.values()
+    ]
 
 
 class _Loop:
@@ -62,18 +75,25 @@ class _Loop:
         self._around, self._state, self._emit = around, around.state, around.emit
         self._task = around.state.tasks[-1].task
         self._turn = 0
+        self.answered = False
         self._streaming: list[str] | None = None
         self._agent = Agent(around.state, around.emit, around.gateway)
         self._calls = Calls(around.tools, around.emit, around.approve, around.state.settings["approval_seconds"])
 
     async def run(self) -> tuple[Reason, str]:
         """Take turns until the task ends; return why, and the detail of a failure."""
+        reason, detail = await self._take_turns()
+        # Without this the next task would meet the same overflow again.
+        if reason in ("step_limit", "repeated_call") or detail == "overflow":
+            await self._compact()
+        return reason, detail
+
+    async def _take_turns(self) -> tuple[Reason, str]:
         empty = 0
         while self._turn < self._state.settings["step_limit"]:
             self._turn += 1
             for extension in self._around.extensions:
-                if extension.before_turn:
-                    await self._guard(extension, "before_turn", extension.before_turn(self._agent))
+                await self._guard(extension, "before_turn", self._agent)
             try:
                 reply = await self._call_model()
             except ModelError as error:
@@ -85,20 +105,21 @@ class _Loop:
                 await self._calls.run(self._task, call)
             if self._calls.repeats >= REPEATS_ENDED:
                 return "repeated_call", self._state.history[-1].message.name
-            if not reply.calls and not empty and not await self._keep_working():
+            self.answered = not reply.calls and not empty
+            if self.answered and not await self._keep_working():
                 return "answered", ""
+            self.answered = False
         return "step_limit", str(self._turn)
 
     def settle(self) -> None:
         """Give what was cut short its end: the reply so far, and a result for each open call."""
         if self._streaming is not None:
             self._end_call(Reply("".join(self._streaming), (), "", "stopped", Usage(), self._passed(), ()))
-        for call in list(self._state.unanswered.values()):
-            named = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
-            self._emit(e.ToolEnded(task=self._task, text=STOPPED_RESULT, ok=False, seconds=0.0, **named))
+        for result in results_for_open_calls(self._state, STOPPED_RESULT):
+            self._emit(result)
 
     async def _call_model(self) -> Reply:
-        request, parts = self._project(), dict(self._state.context.totals)
+        request, parts = await self._project(), dict(self._state.context.totals)
         self._emit(
             e.ModelCallStarted(
                 call=len(self._state.calls) + 1, task=self._task, turn=self._turn,
@@ -134,11 +155,10 @@ class _Loop:
             return call
         return replace(call, id=f"{call.id}-{len(self._state.call_ids)}")
 
-    def _project(self) -> Request:
+    async def _project(self) -> Request:
         request = self._state.request()
         for extension in self._around.extensions:
-            if extension.before_send:
-                request = extension.before_send(request)
+            request = await self._guard(extension, "before_send", request) or request
         return request
 
     def _digest(self, request: Request) -> str:
@@ -148,16 +168,22 @@ class _Loop:
     async def _keep_working(self) -> bool:
         """Ask the on_stop hooks; whether one of them wants the agent to go on."""
         for extension in at_the_end(self._around.extensions):
-            assert extension.on_stop, "at_the_end returns extensions with this hook"
-            text = await self._guard(extension, "on_stop", extension.on_stop(self._agent))
-            if text:
-                self._emit(e.FollowUpAdded(task=self._task, extension=extension.name, text=str(text)))
+            if text := await self._guard(extension, "on_stop", self._agent):
+                self._emit(e.FollowUpAdded(task=self._task, extension=extension.name, text=clean(str(text))))
                 return True
         return False
 
-    async def _guard(self, extension: Extension, hook: str, call: Awaitable[Any]) -> Any:
+    async def _compact(self) -> None:
+        """Let the compacting extensions act where a task ends without an answer, but could go on."""
+        for extension in at_the_end(self._around.extensions):
+            if extension.compacts:
+                await self._guard(extension, "on_stop", self._agent)
+
+    async def _guard(self, extension: Extension, hook: str, argument: Any) -> Any:
         try:
-            return await call
+            answer = getattr(extension, hook)
+            answer = answer(argument) if answer else None
+            return await answer if inspect.isawaitable(answer) else answer
         except Exception as error:  # a lab's code is not ours: it must not cost the task
             failed = {"extension": extension.name, "hook": hook, "detail": repr(error)}
             self._emit(e.HookFailed(task=self._task, **failed))

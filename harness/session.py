@@ -9,21 +9,10 @@ import logging
 from collections.abc import Sequence
 from typing import Literal
 
+from harness import events as e
 from harness import hooks
 from harness.approvals import Approvals
 from harness.discovery import Lab
-from harness.events import (
-    ApprovalRequested,
-    Event,
-    HookFailed,
-    InstructionsSet,
-    ModelCallEnded,
-    ModelCallFailed,
-    ModelCallStarted,
-    SettingChanged,
-    TaskStarted,
-    TextDelta,
-)
 from harness.gateway import Gateway
 from harness.hooks import Extension
 from harness.journal import Journal, JournalError, Recorded, now
@@ -32,7 +21,11 @@ from harness.messages import clean
 from harness.replay import State
 from harness.session_events import ModelChosen
 from harness.subscription import Feed, Subscription
+from harness.tools import Tool
 from harness.workspace import Workspace
+
+# More than any budget or limit needs, and far from what a database cannot hold.
+SETTING_MAX = 10_000_000
 
 Status = Literal["idle", "running", "waiting"]
 
@@ -75,7 +68,7 @@ class Session:
         return "waiting" if self._approvals.waiting else "running"
 
     @property
-    def waiting(self) -> ApprovalRequested | None:
+    def waiting(self) -> e.ApprovalRequested | None:
         """Return the call that waits for a person, or None."""
         return self._approvals.waiting
 
@@ -84,7 +77,10 @@ class Session:
         """Return (call, text, reasoning) of the reply that streams now, or None."""
         if self._partial is None:
             return None
-        return len(self.state.calls), "".join(self._partial[0]), "".join(self._partial[1])
+        for pieces in self._partial:
+            # Joined once, so that many readers of a long reply do not each join it anew.
+            pieces[:] = ["".join(pieces)]
+        return len(self.state.calls), self._partial[0][0], self._partial[1][0]
 
     @property
     def committed(self) -> int:
@@ -95,42 +91,43 @@ class Session:
         """Watch the session from now on. Close the subscription when done."""
         return self._feed.subscribe()
 
-    def emit(self, event: Event) -> None:
+    def emit(self, event: e.Event) -> None:
         """Record one event. JournalError: an earlier one could not be written, so nothing may follow it."""
         if self.failure:
             raise self.failure
         recorded = Recorded(len(self.records) + 1, now(), event)
         self.state.apply(recorded.seq, event)
         self.records.append(recorded)
-        if isinstance(event, ModelCallStarted):
+        if isinstance(event, e.ModelCallStarted):
             self._partial = ([], [])
-        elif isinstance(event, ModelCallEnded | ModelCallFailed):
+        elif isinstance(event, e.ModelCallEnded | e.ModelCallFailed):
             self._partial = None
         self._feed.push(recorded)
         self._journal.append(self.id, recorded, lambda error: self._written(recorded.seq, error))
         self._watch(event)
 
-    def prepare(self) -> None:
-        """Record the model and the instructions in force, where they are not the ones recorded last."""
-        found = hooks.tools(self.extensions, self.workspace)
-        system = hooks.instructions(self.extensions, self.workspace)
-        instructions = InstructionsSet(system=clean(system), tools=tuple(tool.definition() for tool in found.values()))
+    def prepare(self) -> dict[str, Tool]:
+        """Record the model and the instructions in force, where they are not the last ones; return the tools."""
+        added = hooks.gather(self.extensions, self.workspace)
+        definitions = tuple(tool.definition() for tool in added.tools.values())
+        instructions = e.InstructionsSet(system=added.system, tools=definitions)
         if self.state.model != self._model:
             self.emit(self._model)
         if self.state.instructions != instructions:
             self.emit(instructions)
+        for failed in added.failed:
+            self._hook_failed(*failed)
+        return added.tools
 
     def start_task(self, text: str, *, language: str, sample: str = "") -> int:
         """Start a task and return its number. Raises Busy while another one runs."""
         if self.status != "idle":
             raise Busy
-        self.prepare()
+        tools = self.prepare()
         task = len(self.state.tasks) + 1
-        self.emit(TaskStarted(task=task, text=clean(text), language=language, sample=sample))
-        around = Surroundings(
-            self.state, self.emit, self._show, self._gateway,
-            hooks.tools(self.extensions, self.workspace), self.extensions, self._approvals.ask,
-        )  # fmt: skip
+        self.emit(e.TaskStarted(task=task, text=clean(text), language=language, sample=sample))
+        outside = (self._gateway, tools, self.extensions, self._approvals.ask)
+        around = Surroundings(self.state, self.emit, self._show, *outside)
         self._running = self._loop.create_task(run_task(around))
         self._running.add_done_callback(_retrieve)
         return task
@@ -149,27 +146,29 @@ class Session:
 
     def change_setting(self, name: str, value: int) -> None:
         """Change one of the session's settings. ValueError: no such setting, or out of range."""
-        if name not in self.state.settings or not 0 <= value <= 10_000_000:
+        if name not in self.state.settings or not 0 <= value <= SETTING_MAX:
             raise ValueError(name)
         if self.state.settings[name] != value:
-            self.emit(SettingChanged(name=name, value=value))
+            self.emit(e.SettingChanged(name=name, value=value))
 
     async def close(self) -> None:
         """Stop what runs and let the watchers go."""
         await self.stop()
         self._feed.end()
 
-    def _show(self, delta: TextDelta) -> None:
+    def _show(self, delta: e.TextDelta) -> None:
         if self._partial is not None:
             self._partial[0 if delta.kind == "text" else 1].append(delta.text)
         self._feed.push(delta)
 
-    def _watch(self, event: Event) -> None:
+    def _watch(self, event: e.Event) -> None:
         for name, detail in hooks.watch(self.extensions, event):
             # What fails to watch its own failure would fail for ever.
-            if not isinstance(event, HookFailed):
-                failed = {"extension": name, "hook": "on_event", "detail": detail}
-                self.emit(HookFailed(task=len(self.state.tasks), **failed))
+            if not isinstance(event, e.HookFailed):
+                self._hook_failed(name, "on_event", detail)
+
+    def _hook_failed(self, extension: str, hook: str, detail: str) -> None:
+        self.emit(e.HookFailed(task=len(self.state.tasks), extension=extension, hook=hook, detail=detail))
 
     def _written(self, seq: int, error: Exception | None) -> None:
         # Called in the journal's thread; the loop may be gone while the server shuts down.

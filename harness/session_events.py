@@ -6,13 +6,14 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStarted:
-    """The first event. `workspace` names the folder that was copied; `settings` are those in force."""
+    """The first event. `workspace` names the folder that was copied, `source` is its place."""
 
     lab: str
     extensions: tuple[str, ...]
     workspace: str
     language: str
     settings: dict[str, int] = field(default_factory=dict)
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

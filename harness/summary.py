@@ -4,6 +4,7 @@ The history is data: each message stands under a line that names its author, ins
 cannot close. Knows nothing of where the cut is.
 """
 
+import contextlib
 import re
 import tomllib
 from collections.abc import Sequence
@@ -104,7 +105,9 @@ async def write(agent: Agent, entries: Sequence[Entry], wording: Wording, limit:
     if len(best) > limit:
         again = {"role": "user", "content": wording.shorter.format(length=len(best), limit=limit)}
         messages = (*messages, {"role": "assistant", "content": best}, again)
-        replies.append(await _ask(agent, messages, attempt=2, clipped=clipped))
+        # A second try that fails leaves the first, which is cut then.
+        with contextlib.suppress(SummaryRefused):
+            replies.append(await _ask(agent, messages, attempt=2, clipped=clipped))
         best = min((reply.text for reply in replies), key=len)
         shortened = "asked" if len(best) <= limit else "cut"
     best = cut_at_sentence(best, limit)
@@ -158,7 +161,10 @@ def _quote(text: str) -> str:
 
 
 def _has_heading(text: str, name: str) -> bool:
-    return bool(re.search(rf"^[#*\s\-\d.]*{re.escape(name)}", text, re.IGNORECASE | re.MULTILINE))
+    # With a mark before it, or alone on its line: a point that begins with the word is no heading.
+    word = re.escape(name)
+    marked = rf"^\s*(?:#+|\*\*|\d+[.)])\s*(?:\*\*)?{word}|^\s*{word}\s*[:：]?\s*$"
+    return bool(re.search(marked, text, re.IGNORECASE | re.MULTILINE))
 
 
 def _together(replies: list[SummaryCallEnded]) -> Usage:

@@ -16,7 +16,7 @@ def summary(text: str) -> Entry:
 
 def plan_of(story: Story, budget: int = 1500) -> Plan:
     task = story.state.tasks[-1]
-    return plan_boundary(story.state.context, task=task.task, start=task.seq, budget=budget)
+    return plan_boundary(story.state.context, task=task.task, budget=budget)
 
 
 def compact(story: Story, text: str) -> e.ContextCompacted:
@@ -128,5 +128,5 @@ def test_a_cut_between_call_and_result_is_refused() -> None:
     story.reply("", (call,), "tool_calls")
     story.emit(e.ToolEnded(task=2, call_id="c9", name="read", arguments="{}", text="r", ok=True, seconds=0))
     seqs = [entry.seq for entry in story.state.context.entries]
-    plan = replace(plan_of(story), removed=tuple(seqs[:-1]), kept=tuple(seqs[-1:]), cut=seqs[-1])
+    plan = replace(plan_of(story), removed=tuple(seqs[:-1]), kept=tuple(seqs[-1:]))
     assert refusal(story.state.context, plan, summary("s")) == "broken_pairs"

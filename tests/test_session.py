@@ -233,7 +233,7 @@ def test_the_same_extension_twice_counts_once_and_a_broken_one_is_reported(tmp_p
     for name in ("01-mini-coding-agent", "07-context-management"):
         (labs / name).symlink_to(ROOT / "labs" / name)
     words = '{ en = "x", zh = "x" }'
-    (broken / "lab.toml").write_text(f'number = "21"\ndemo = "incident-log"\ntitle = {words}\ngoal = {words}\n')
+    (broken / "lab.toml").write_text(f'demo = "incident-log"\ntitle = {words}\ngoal = {words}\n')
     (broken / "extension.py").write_text(
         "async def on_stop(agent):\n    raise RuntimeError('oh')\n\n"
         "def on_event(event):\n    if type(event).__name__ == 'TaskStarted':\n        raise ValueError('no')\n"

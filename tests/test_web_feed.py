@@ -224,13 +224,13 @@ def test_untrusted_text_stays_text() -> None:
     assert not any(name in ("onclick", "src", "hx-get") for x in found for name in x.attributes)
     assert not any(x.attributes.get("href", "").startswith("javascript") for x in found)
     [update] = render_updates(session, e.TextDelta(call=1, text=HOSTILE), VIEWER)
-    assert update == Update("call-row-1-text", update.html, "append") and "<" not in update.html
+    assert update == Update("model-call-1-text", update.html, "append") and "<" not in update.html
 
 
 def test_an_approval_can_be_answered_without_scripts_and_becomes_the_row_of_its_call() -> None:
     session = waiting_session()
     html = render_feed(session, VIEWER)
-    [row] = find(html, id="call-w1")
+    [row] = find(html, id="tool-call-w1")
     assert row.attributes["data-event"] == "ApprovalRequested" and "-x = 1" in row.text and "+x = 2" in row.text
     answers = [x.attributes["value"] for x in find(html, name="answer")]
     assert answers == ["allow", "deny"] and "No answer means no" in row.text
@@ -244,9 +244,9 @@ def test_a_reply_that_streams_is_shown_again_after_a_reload() -> None:
     session.call_started()
     session.partial = (1, "Half <a", "hm")
     [update] = render_partial(session, VIEWER)
-    assert update.target_id == "call-row-1" and update.mode == "replace" and update.html in render_feed(session, VIEWER)
-    assert find(update.html, id="call-row-1-text")[0].text == "Half <a"
-    assert find(update.html, id="call-row-1-reasoning")[0].text == "hm"
+    assert update.target_id == "model-call-1" and update.mode == "replace" and update.html in render_feed(session, VIEWER)
+    assert find(update.html, id="model-call-1-text")[0].text == "Half <a"
+    assert find(update.html, id="model-call-1-reasoning")[0].text == "hm"
 
 
 def test_unknown_codes_are_shown_as_they_are() -> None:
@@ -254,7 +254,7 @@ def test_unknown_codes_are_shown_as_they_are() -> None:
     session.task("Hello")
     session.call_started()
     session.add(e.ModelCallFailed(call=1, task=1, kind="moon_phase", detail="", seconds=1.0))
-    assert "moon_phase" in find(render_feed(session, VIEWER), id="call-row-1")[0].text
+    assert "moon_phase" in find(render_feed(session, VIEWER), id="model-call-1")[0].text
 
 
 def test_the_other_pages_are_well_formed() -> None:

@@ -127,7 +127,7 @@ def read_task(session: Session, stream: Stream) -> tuple[bool, list[str]]:
     """Read until the task has ended; return whether it did, and the pieces of replies."""
     pieces: list[str] = []
     while read := stream.next():
-        pieces += re.findall(r'hx-target="#call-row-\d+-(?:text|reasoning)" hx-swap="beforeend">', read.data)
+        pieces += re.findall(r'hx-target="#model-call-\d+-(?:text|reasoning)" hx-swap="beforeend">', read.data)
         if read.id and type(session.records[read.id - 1].event).__name__ == "TaskEnded":
             return True, pieces
     return False, pieces
@@ -144,17 +144,17 @@ def test_who_joins_in_the_middle_of_a_reply_gets_all_of_it_once(tmp_path: Path) 
         web.run(asyncio.sleep(0.1))
         stream = web.stream(f"/s/{session.id}/events?after={session.committed}")
         whole = stream.next()
-        assert whole and whole.id is None and 'hx-target="#call-row-1" hx-swap="outerHTML"' in whole.data
+        assert whole and whole.id is None and 'hx-target="#model-call-1" hx-swap="outerHTML"' in whole.data
         shown = text_of(whole.data)
         while (read := stream.next()) and read.id is None:
-            shown += "".join(re.findall(r'call-row-1-text" hx-swap="beforeend">(.*?)</hx-partial>', read.data, re.S))
+            shown += "".join(re.findall(r'model-call-1-text" hx-swap="beforeend">(.*?)</hx-partial>', read.data, re.S))
         reply = next(each.event.text for each in session.records if type(each.event).__name__ == "ModelCallEnded")
         assert squeezed(shown).endswith(squeezed(reply)) and squeezed(shown).count(squeezed(reply[:20])) == 1
     model.stop()
 
 
 def text_of(html: str) -> str:
-    found = re.search(r'id="call-row-1-text"[^>]*>(.*?)</', html, re.S)
+    found = re.search(r'id="model-call-1-text"[^>]*>(.*?)</', html, re.S)
     return found[1] if found else ""
 
 

@@ -124,14 +124,14 @@ class FoldedSession:
         """Measure at the task's border."""
         task = self.state.tasks[-1]
         budget = self.state.settings["budget"]
-        plan = plan_boundary(self.state.context, task=task.task, start=task.seq, budget=budget)
+        plan = plan_boundary(self.state.context, task=task.task, budget=budget)
         named = {"strategy": plan.strategy, "unit": plan.unit, "measured": plan.measured, "budget": budget}
         return self.add(e.BoundaryMeasured(task=task.task, outcome=outcome, **named))
 
     def compact(self, summary: str = SUMMARY) -> Recorded:
         """Write a summary and let it take effect, as lab 07 does."""
         task, state = self.state.tasks[-1], self.state
-        plan = plan_boundary(state.context, task=task.task, start=task.seq, budget=state.settings["budget"])
+        plan = plan_boundary(state.context, task=task.task, budget=state.settings["budget"])
         call = len(state.calls) + 1
         messages = ({"role": "system", "content": "Summarise."}, {"role": "user", "content": "<history>…</history>"})
         named = {"call": call, "task": task.task, "attempt": 1}

@@ -33,6 +33,7 @@ def read_arguments(words: Words) -> argparse.Namespace:
 
 def terminal_language() -> Language:
     """Return the language for the terminal: the one asked for, else the environment's, else English."""
-    asked = [value for name, value in zip(sys.argv, sys.argv[1:], strict=False) if name == "--lang"]
+    words = " ".join(sys.argv).replace("--lang=", "--lang ").split()
+    asked = [value for name, value in zip(words, words[1:], strict=False) if name == "--lang"]
     found = (asked or [locale.getlocale()[0] or ""])[-1]
     return "zh" if found.startswith(("zh", "Chinese")) else "en"

@@ -1,8 +1,11 @@
-"""The feed: folds a session's events into rows and renders them. The same templates serve live and a reload."""
+"""The feed: folds a session's events into rows and renders them. The same templates serve live and a reload.
+
+It shows the newest rows; those before them are rendered only when they are asked for.
+"""
 
 from bisect import bisect_right
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -15,16 +18,30 @@ from web.rows import INVISIBLE, TROUBLE, Cut, Row, at, earlier, row_id
 from web.shown import Shown
 from web.viewer import Viewer
 
+PAGE = 200  # rows that are shown at once, and those of the turn in which the last of them stands
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the feed: records of its rows in order, and the journal number before which there are more, or 0."""
+
+    records: tuple[Recorded, ...]
+    before: int
+
 
 def render_feed(session: Shown, viewer: Viewer, *, until: int | None = None) -> Markup:
-    """Return the rows of the feed in the viewer's view, as the inside of the list.
+    """Return the newest rows of the feed in the viewer's view, as the inside of the list.
 
     until: the last journal number that counts; None is all that may be shown.
     """
-    rows = all_rows(session, session.committed if until is None else until)
-    if viewer.view == "model":
-        rows = model_rows(session.state, rows)
-    return Markup("\n").join(render_row(session, row, viewer) for row in rows)
+    last = session.committed if until is None else until
+    head = _head(session, last) if viewer.view == "model" else []
+    return Markup("\n").join([_rows(session, viewer, head), *_part(session, viewer, last)]).strip()
+
+
+def render_earlier(session: Shown, viewer: Viewer, before: int) -> Markup:
+    """Return the rows that lie directly before journal number `before`, and the link to those before them."""
+    return Markup("\n").join(_part(session, viewer, min(before - 1, session.committed)))
 
 
 def render_row(session: Shown, row: Row, viewer: Viewer) -> Markup:
@@ -32,95 +49,113 @@ def render_row(session: Shown, row: Row, viewer: Viewer) -> Markup:
     return Markup(viewer.page(f"events/{row.name}.html", row=row, event=row.event, session_id=session.id))
 
 
-def all_rows(session: Shown, until: int) -> list[Row]:
-    """Return the rows up to a journal number in the order in which they began."""
-    newest: dict[str, Recorded] = {}
-    models: list[tuple[int, bool]] = []
-    for recorded in session.records[:until]:
-        newest[row_id(recorded)] = recorded
-        if isinstance(recorded.event, e.ModelChosen):
-            models.append((recorded.seq, recorded.event.provider == "offline"))
-    entries = entries_by_seq(session.state.history)
-    gone, cut = gone_seqs(session.state), cut_of(session)
-    rows = []
-    for name, recorded in newest.items():
-        if isinstance(recorded.event, INVISIBLE):
-            continue
-        row = make_row(session, recorded, entries.get(recorded.seq))
-        before = bisect_right(models, recorded.seq, key=lambda model: model[0])
-        offline = models[before - 1][1] if before else False
-        above = cut if cut and name == cut_row(session) else None
-        rows.append(replace(row, gone=recorded.seq in gone, offline=offline, cut=above))
-    return rows
+def render_cut(cut: Cut, viewer: Viewer) -> Markup:
+    """Return the line of the cut point. All messages above it are no longer in the context."""
+    return Markup(viewer.page("events/_cut_line.html", cut=cut))
 
 
-def make_row(
-    session: Shown, recorded: Recorded, entry: Entry | None, *, gone: bool = False, cut: Cut | None = None
-) -> Row:
-    """Build the row of one event as it stands; `entry` is its message in the history."""
-    event = recorded.event
-    offline = session.state.model is not None and session.state.model.provider == "offline"
+def make_row(session: Shown, recorded: Recorded, model: e.ModelChosen | None = None) -> Row:
+    """Build the row of one event as it stands; `model` answered at that time, without one the present model did."""
+    event, model = recorded.event, model or session.state.model
     return Row(
         id=row_id(recorded),
         seq=recorded.seq,
         time=recorded.time,
         event=event,
-        entry=entry,
-        gone=gone,
-        cut=cut,
+        entry=entry_at(session.state.history, recorded.seq),
         live=_is_live(session, event),
-        offline=offline,
+        offline=model is not None and model.provider == "offline",
         detail=_detail(session, recorded),
     )
 
 
-def model_rows(state: State, rows: Iterable[Row]) -> list[Row]:
-    """Return what the model reads now, in its order, and what is going on now or went wrong in this task."""
-    sent = {entry.seq for entry in state.context.entries}
-    last = state.tasks[-1].task if state.tasks else 0
-    shown = [row for row in rows if row.seq in sent or in_model_view(row, last)]
-    instructions = [row for row in shown if isinstance(row.event, e.InstructionsSet)][-1:]
-    summary = [row for row in shown if isinstance(row.event, e.ContextCompacted)]
-    others = [row for row in shown if not isinstance(row.event, e.InstructionsSet | e.ContextCompacted)]
-    return instructions + summary + others
+def part_before(session: Shown, last: int, first: int = 1) -> Part:
+    """Return about `PAGE` rows that end at journal number `last`; `first`: where the feed begins.
+
+    A part begins where a turn or a task does, since no row reaches across that.
+    """
+    newest: dict[str, Recorded] = {}
+    number = last
+    while number >= first:
+        recorded = session.records[number - 1]
+        if not isinstance(recorded.event, INVISIBLE):
+            # The newest record says how a row looks, the oldest where it stands.
+            name = row_id(recorded)
+            newest[name] = newest.pop(name, recorded)
+        if len(newest) >= PAGE and isinstance(recorded.event, e.TaskStarted | e.ModelCallStarted):
+            break
+        number -= 1
+    more = any(not isinstance(session.records[n - 1].event, INVISIBLE) for n in range(first, number))
+    return Part(tuple(reversed(newest.values())), number if more else 0)
 
 
-def in_model_view(row: Row, task: int) -> bool:
-    """Whether a row that is no message of the context stands in the Model view all the same."""
-    match row.event:
-        case e.InstructionsSet():
+def in_model_view(state: State, recorded: Recorded, task: int, *, live: bool) -> bool:
+    """Whether a row stands in the Model view: what the model reads, and what goes on or went wrong in this task."""
+    match recorded.event:
+        case e.InstructionsSet() | e.ContextCompacted():
             return True
         case e.TaskEnded(reason=reason):
-            return reason != "answered" and row.event.task == task
-        case _ if isinstance(row.event, TROUBLE):
-            return row.event.task == task
+            return reason != "answered" and recorded.event.task == task
+        case _ if isinstance(recorded.event, TROUBLE):
+            return recorded.event.task == task
+        case _ if entry_at(state.history, recorded.seq):
+            return not state.compactions or recorded.seq >= state.compactions[-1].event.cut
         case _:
-            return row.live
+            return live
 
 
-def entries_by_seq(history: Iterable[Entry]) -> dict[int, Entry]:
-    """Return the messages of the history by the journal number of their event."""
-    return {entry.seq: entry for entry in history}
+def entry_at(history: Sequence[Entry], seq: int) -> Entry | None:
+    """Return the message of the event with this journal number, or None: it brought none."""
+    place = bisect_right(history, seq, key=lambda entry: entry.seq)
+    return history[place - 1] if place and history[place - 1].seq == seq else None
 
 
-def gone_seqs(state: State) -> set[int]:
-    """Return the journal numbers of every message that a compaction has removed."""
-    return {entry.seq for compaction in state.compactions for entry in compaction.removed}
+def cut_of(session: Shown, last: int) -> Cut | None:
+    """Return the cut point in force at journal number `last`, or None before the first compaction."""
+    made = next((each for each in reversed(session.state.compactions) if each.seq <= last), None)
+    return made and Cut(f"row-{made.seq}", row_id(at(session.records, made.event.cut)), made.event)
 
 
-def cut_of(session: Shown) -> Cut | None:
-    """Return the cut point in force, or None before the first compaction."""
-    if not session.state.compactions:
-        return None
-    last = session.state.compactions[-1]
-    return Cut(f"row-{last.seq}", last.event)
+def _part(session: Shown, viewer: Viewer, last: int) -> list[Markup]:
+    """Return the link to what lies before, and the rows up to `last`."""
+    model = viewer.view == "model"
+    part = part_before(session, last, _model_start(session.state) if model else 1)
+    records = part.records
+    if model:
+        task = session.state.tasks[-1].task if session.state.tasks else 0
+        records = [
+            each for each in records
+            if not isinstance(each.event, e.InstructionsSet | e.ContextCompacted)
+            and in_model_view(session.state, each, task, live=_is_live(session, each.event))
+        ]  # fmt: skip
+    link = viewer.page("events/_earlier.html", before=part.before, session_id=session.id) if part.before else ""
+    return [Markup(link), _rows(session, viewer, records)]
 
 
-def cut_row(session: Shown) -> str:
-    """Return the id of the first row that is kept word for word, or "" before the first compaction."""
-    if not session.state.compactions:
-        return ""
-    return row_id(at(session.records, session.state.compactions[-1].event.cut))
+def _rows(session: Shown, viewer: Viewer, records: Sequence[Recorded]) -> Markup:
+    cut, parts = cut_of(session, session.committed), []
+    models = [each for each in session.records if isinstance(each.event, e.ModelChosen)]
+    for recorded in records:
+        place = bisect_right(models, recorded.seq, key=lambda model: model.seq)
+        row = make_row(session, recorded, models[place - 1].event if place else None)
+        if cut and cut.above == row.id:
+            parts.append(render_cut(cut, viewer))
+        parts.append(render_row(session, row, viewer))
+    return Markup("\n").join(parts)
+
+
+def _head(session: Shown, last: int) -> list[Recorded]:
+    """Return what the model reads first: its instructions and the summary."""
+    newest: list[Recorded] = []
+    for kind in (e.InstructionsSet, e.ContextCompacted):
+        newest += [each for each in reversed(session.records[:last]) if isinstance(each.event, kind)][:1]
+    return newest
+
+
+def _model_start(state: State) -> int:
+    """Return the journal number from which on the Model view's rows lie."""
+    task = state.tasks[-1].seq if state.tasks else 1
+    return min(task, state.compactions[-1].event.cut) if state.compactions else 1
 
 
 def _is_live(session: Shown, event: e.Event) -> bool:

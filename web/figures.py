@@ -1,11 +1,13 @@
 """The numbers of the context panel, taken from the state and nothing else. Knows no HTML and no words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from harness import events as e
 from harness.compaction import Plan, plan_boundary
+from harness.journal import Recorded
 from harness.replay import CallRecord, State
 from harness.sizes import CATEGORIES, Category, Size, Usage
 
@@ -62,10 +64,10 @@ def anchor(state: State) -> Anchor | NoUsage:
 
     A usage from before a compaction is void: it counted messages that are gone.
     """
-    turns = [call for call in state.calls if call.purpose == "turn" and call.usage is not None]
-    if not turns:
+    answered = (call for call in reversed(state.calls) if call.purpose == "turn" and call.usage is not None)
+    last: CallRecord | None = next(answered, None)
+    if last is None:
         return "first_call"
-    last: CallRecord = turns[-1]
     if state.compactions and state.compactions[-1].seq > last.seq:
         return "next_call"
     assert last.usage is not None, "only calls with a usage were kept"
@@ -85,10 +87,8 @@ def boundary(state: State, budget: int | None = None) -> Boundary | None:
     running = state.running_task()
     newest = state.tasks[-1] if state.tasks else None
     task = running.task if running else (newest.task + 1 if newest else 1)
-    # A border that has no journal number yet lies behind everything there is.
-    start = running.seq if running else max((entry.seq for entry in state.context.entries), default=0) + 1
     asked = state.settings["budget"] if budget is None else budget
-    plan = plan_boundary(state.context, task=task, start=start, budget=asked)
+    plan = plan_boundary(state.context, task=task, budget=asked)
     removed = set(plan.removed)
     replaced = sum(entry.size.chars for entry in state.context.entries if entry.seq in removed)
     return Boundary(plan.measured, asked, plan, replaced, state.settings.get("summary_limit"), task)
@@ -105,7 +105,8 @@ class Border:
     outcome: str
 
 
-def borders(events: list[e.Event]) -> list[Border]:
-    """Return every measuring of a session in order."""
-    found = [event for event in events if isinstance(event, e.BoundaryMeasured)]
-    return [Border(m.task, m.measured, m.budget, m.unit, m.outcome) for m in found]
+def borders(records: Sequence[Recorded], most: int) -> list[Border]:
+    """Return the newest measurings of a session, at most `most` of them, in order."""
+    found = (each.event for each in reversed(records) if isinstance(each.event, e.BoundaryMeasured))
+    newest = [Border(m.task, m.measured, m.budget, m.unit, m.outcome) for m in islice(found, most)]
+    return newest[::-1]

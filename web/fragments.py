@@ -9,6 +9,7 @@ from web.updates import Mode, Update
 SWAPS: dict[Mode, str] = {
     "replace": "outerHTML",
     "append": "beforeend",
+    "before": "beforebegin",
     "remove": "delete",
     "morph": "outerMorph",
     "inner": "innerHTML",

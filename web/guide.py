@@ -1,10 +1,9 @@
-"""The left column: what to try, what was tried, and the lab's text."""
+"""The tasks of the left column: what to try, and what was tried."""
 
 from dataclasses import dataclass
 
 from harness.discovery import Lab
 from harness.replay import State
-from web.lab_text import LabText, read_lab_text
 from web.words import Language
 
 
@@ -28,21 +27,12 @@ class GroupView:
     samples: tuple[SampleView, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Guide:
-    """What the left column shows, in one language."""
-
-    goal: str
-    groups: tuple[GroupView, ...]
-    text: LabText
-
-
-def guide_of(lab: Lab, state: State, language: Language) -> Guide:
-    """Build the left column; a sample counts as done when its task has ended."""
+def samples_of(lab: Lab, state: State, language: Language) -> tuple[GroupView, ...]:
+    """Return the lab's tasks by group; a sample counts as done when its task has ended."""
     done = {task.sample for task in state.tasks if task.sample and task.ended}
     ids = [sample.id for group in lab.groups for sample in group.samples]
     following = next((sample_id for sample_id in ids if sample_id not in done), "")
-    groups = tuple(
+    return tuple(
         GroupView(
             in_language(group.title, language),
             tuple(
@@ -59,7 +49,6 @@ def guide_of(lab: Lab, state: State, language: Language) -> Guide:
         )
         for group in lab.groups
     )
-    return Guide(in_language(lab.goal, language), groups, read_lab_text(lab.text(language)))
 
 
 def in_language(text: dict[str, str], language: Language) -> str:

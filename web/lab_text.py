@@ -1,8 +1,9 @@
 """A lab's text as the page shows it: sections, and at the end a question whose answer is folded away."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from harness.discovery import Lab
 from web.markdown import split_sections
 
 _TITLE = re.compile(r"\A# .*\n?")
@@ -24,6 +25,20 @@ class LabText:
 
     sections: tuple[Section, ...]
     answer: Section | None
+
+
+@dataclass(frozen=True, slots=True)
+class LabTexts:
+    """The texts that were read so far, one for each lab and language, since they stay the same while a server runs."""
+
+    _read: dict[tuple[str, str], LabText] = field(default_factory=dict)
+
+    def of(self, lab: Lab, language: str) -> LabText:
+        """Return the lab's text in this language; it is read from the file the first time only."""
+        key = (str(lab.folder), language)
+        if key not in self._read:
+            self._read[key] = read_lab_text(lab.text(language))
+        return self._read[key]
 
 
 def read_lab_text(text: str) -> LabText:

@@ -25,7 +25,7 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End the pages' streams first: an open one would hold the server up to the end of its grace."""
-        end_streams(self.config.app)  # type: ignore[arg-type]
+        asyncio.get_running_loop().call_soon_threadsafe(end_streams, self.config.app)
         super().handle_exit(sig, frame)
 
     @contextlib.contextmanager

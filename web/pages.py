@@ -4,12 +4,13 @@ Knows no sessions. Autoescape is on and a name that a template does not get is a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from web.catalogue import load_all
+from web.lab_text import LabTexts
 from web.words import Language, Words
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
@@ -17,10 +18,11 @@ TEMPLATES = Path(__file__).parent.parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The templates and the words. Built once for an app and shared by all of its viewers."""
+    """The templates, the words and the labs' texts. Built once for an app and shared by all of its viewers."""
 
     environment: Environment
     words: Mapping[Language, Words]
+    texts: LabTexts = field(default_factory=LabTexts)
 
     @classmethod
     def load(cls, folder: Path = TEMPLATES) -> "Pages":

@@ -49,7 +49,7 @@ def panel_of(session: Shown, viewer: Viewer) -> Panel:
     """Take the figures from the session's state; the charts over turns only where their tab is open."""
     state, over_turns = session.state, viewer.tab == "turns"
     parts, ahead = parts_of(state.context.totals), boundary(state)
-    found = borders([recorded.event for recorded in session.records]) if over_turns else []
+    found = borders(session.records, chart.MOST_BARS) if over_turns else []
     bars, top = chart.border_bars(found)
     return Panel(
         parts=parts,
@@ -69,9 +69,8 @@ def panel_of(session: Shown, viewer: Viewer) -> Panel:
     )
 
 
-def dry_run(session: Shown, budget: int | None = None) -> DryRun:
-    """Return what `budget` characters would do at the next task border; None is the budget in force."""
-    ahead = boundary(session.state, budget)
+def dry_run_of(session: Shown, ahead: Boundary | None) -> DryRun:
+    """Return what the form of the dry run shows of `ahead`, and the slider's range around it."""
     if ahead is None:
         return DryRun(None, 0, 1, 1)
     step = max(50, chart.round_up(max(ahead.measured, ahead.budget) * 2) // SLIDER_PLACES // 50 * 50)
@@ -79,11 +78,7 @@ def dry_run(session: Shown, budget: int | None = None) -> DryRun:
     return DryRun(ahead, 0, -(-high // step) * step, step)
 
 
-def render_panel(session: Shown, viewer: Viewer) -> Markup:
-    """Return the panel with the tab that the viewer has open."""
-    return viewer.block("session.html", "panel", panel=panel_of(session, viewer))
-
-
 def render_dry_run(session: Shown, viewer: Viewer, budget: int) -> Markup:
-    """Return the form that says what `budget` would do and applies it."""
-    return viewer.block("session.html", "dry_run", dry=dry_run(session, budget), session_id=session.id)
+    """Return the form that says what `budget` characters would do at the next task border, and applies it."""
+    dry = dry_run_of(session, boundary(session.state, budget))
+    return viewer.block("session.html", "dry_run", dry=dry, session_id=session.id)

@@ -61,8 +61,7 @@ async def dry_run(request: Request) -> Response:
     budget = number(request.query_params.get("budget"))
     if budget is None:
         raise PageError(422, "budget", top=BUDGET_TOP)
-    viewer = viewer_of(request)
-    return HTMLResponse(viewer.block("session.html", "dry_run", **session_context(session, viewer, dry=budget)))
+    return HTMLResponse(render_dry_run(session, viewer_of(request), budget))
 
 
 async def events(request: Request) -> ASGIApp | Response:

@@ -23,17 +23,18 @@ _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The cut point: the compaction that set it, and where its row stands."""
+    """The cut point: the compaction that set it, where its row stands, and above which row the line is drawn."""
 
     row_id: str
+    above: str
     event: e.ContextCompacted
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row. `entry` is its message in the history, if it has one; `gone`: no longer in the context.
+    """One row. `entry` is its message in the history, if it has one. live: what it shows is going on now.
 
-    live: what it shows is going on now. cut: the cut point lies directly above it.
+    Whether it is still in the context is not said here: the line of the cut point below it shows that.
     """
 
     id: str
@@ -41,10 +42,8 @@ class Row:
     time: float
     event: e.Event
     entry: Entry | None = None
-    gone: bool = False
     live: bool = False
     offline: bool = False
-    cut: Cut | None = None
     detail: Detail | None = None
 
     @property
@@ -54,16 +53,21 @@ class Row:
 
 
 def row_id(recorded: Recorded) -> str:
-    """Return the id of the row that this event belongs to: a ToolEnded of call "a1" -> "call-a1"."""
+    """Return the id of the row that this event belongs to: a ToolEnded of call "a1" -> "tool-call-a1"."""
     match recorded.event:
         case e.ApprovalRequested() | e.ApprovalAnswered() | e.ToolStarted() | e.ToolEnded():
-            return f"call-{_plain(recorded.event.call_id)}"
+            return f"tool-call-{_plain(recorded.event.call_id)}"
         case e.ModelCallStarted() | e.ModelCallEnded() | e.ModelCallFailed():
-            return f"call-row-{recorded.event.call}"
+            return model_call_id(recorded.event.call)
         case e.SummaryCallStarted() | e.SummaryCallEnded():
-            return f"summary-row-{recorded.event.call}"
+            return f"summary-call-{recorded.event.call}"
         case _:
             return f"row-{recorded.seq}"
+
+
+def model_call_id(call: int) -> str:
+    """Return the id of a model call's row."""
+    return f"model-call-{call}"
 
 
 def at(records: Sequence[Recorded], seq: int) -> Recorded:
@@ -74,12 +78,33 @@ def at(records: Sequence[Recorded], seq: int) -> Recorded:
     return records[place]
 
 
-def earlier(records: Sequence[Recorded], recorded: Recorded, *, within: int = 24) -> list[Recorded]:
-    """Return what was recorded before for the same row, the newest first; looks at `within` records."""
+def earlier(records: Sequence[Recorded], recorded: Recorded) -> list[Recorded]:
+    """Return what was recorded before for the same row, the newest first.
+
+    Looks back to where the row can have begun at the earliest, however many records lie between.
+    """
+    wanted, found = row_id(recorded), []
+    if wanted == f"row-{recorded.seq}" or _begins(recorded.event, recorded.event):
+        return []
     place = bisect_left(records, recorded.seq, key=lambda each: each.seq)
-    wanted = row_id(recorded)
-    before = reversed(records[max(0, place - within) : place])
-    return [each for each in before if row_id(each) == wanted]
+    for number in range(place - 1, -1, -1):
+        each = records[number]
+        if row_id(each) == wanted:
+            found.append(each)
+        if _begins(each.event, recorded.event):
+            break
+    return found
+
+
+def _begins(event: e.Event, of: e.Event) -> bool:
+    """Whether nothing before `event` can belong to the row of `of`: the call's start, or the reply that asks for it."""
+    match event:
+        case e.ModelCallStarted() | e.SummaryCallStarted():
+            return event.call == getattr(of, "call", 0)
+        case e.ModelCallEnded():
+            return any(call.id == getattr(of, "call_id", "") for call in event.calls)
+        case _:
+            return False
 
 
 def _plain(call_id: str) -> str:

@@ -9,24 +9,24 @@ from typing import Literal
 from markupsafe import escape
 
 from harness import events as e
-from harness.context import Entry
 from harness.journal import Recorded
-from harness.replay import State
-from web.feed import in_model_view, make_row, render_feed, render_row
-from web.guide import guide_of
-from web.panel import dry_run, panel_of
-from web.rows import INVISIBLE, Cut, Row, at, earlier, row_id
+from web.feed import cut_of, in_model_view, make_row, render_cut, render_feed, render_row
+from web.guide import samples_of
+from web.panel import dry_run_of, panel_of
+from web.rows import INVISIBLE, Row, earlier, model_call_id, row_id
 from web.shown import Shown
 from web.status import status_line
 from web.viewer import Viewer
 
-Mode = Literal["replace", "append", "remove", "morph", "inner"]
+Mode = Literal["replace", "append", "before", "remove", "morph", "inner"]
 STARTED = (e.ModelCallStarted, e.SummaryCallStarted, e.ToolStarted, e.ApprovalRequested, e.ApprovalAnswered)
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """One change. `html` has one root element with the target's id, or is text; "append" puts it at the end inside."""
+    """One change. `html` has one root element with the target's id, or is text; "append" puts it at the end inside,
+    "before" in front of the target. A target that the page does not have is passed over.
+    """
 
     target_id: str
     html: str
@@ -37,7 +37,7 @@ def render_updates(session: Shown, recorded: Recorded | e.TextDelta, viewer: Vie
     """Return the changes of the feed, the status line and the send button after one event."""
     if isinstance(recorded, e.TextDelta):
         target = "text" if recorded.kind == "text" else "reasoning"
-        return [Update(f"call-row-{recorded.call}-{target}", str(escape(recorded.text)), "append")]
+        return [Update(f"{model_call_id(recorded.call)}-{target}", str(escape(recorded.text)), "append")]
     updates = _feed_updates(session, recorded, viewer)
     if isinstance(recorded.event, e.TaskStarted | e.TaskEnded | e.ApprovalRequested | e.ApprovalAnswered):
         updates.append(_block(session, viewer, "composer_actions", "composer-actions"))
@@ -48,20 +48,21 @@ def render_partial(session: Shown, viewer: Viewer) -> list[Update]:
     """Return the row of the reply that streams now, with all of it that has come; deltas go on from there."""
     if session.partial is None:
         return []
-    row = f"call-row-{session.partial[0]}"
+    row = model_call_id(session.partial[0])
     started = next((r for r in reversed(session.records) if row_id(r) == row), None)
     if started is None or not isinstance(started.event, e.ModelCallStarted):
         return []
-    return [Update(row, render_row(session, make_row(session, started, None), viewer), "replace")]
+    return [Update(row, render_row(session, make_row(session, started), viewer), "replace")]
 
 
 def render_panel_updates(session: Shown, viewer: Viewer) -> list[Update]:
     """Return meter, panel, budget and samples as they are now."""
+    panel = panel_of(session, viewer)
     context = {
         "session_id": session.id,
-        "panel": panel_of(session, viewer),
-        "dry": dry_run(session),
-        "guide": guide_of(session.lab, session.state, viewer.language),
+        "panel": panel,
+        "dry": dry_run_of(session, panel.boundary),
+        "groups": samples_of(session.lab, session.state, viewer.language),
     }
     places = (("meter", "meter"), ("panel", "panel"), ("budget", "budget"), ("samples", "guide-samples"))
     return [Update(target, viewer.block("session.html", block, **context), "morph") for block, target in places]
@@ -74,32 +75,32 @@ def _feed_updates(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Up
     if isinstance(event, e.ContextCompacted | e.InstructionsSet) and viewer.view == "model":
         # These come in above what is there, and what they replace goes: the whole list is another.
         rows = render_feed(session, viewer, until=recorded.seq)
-        return [Update("feed", viewer.block("session.html", "feed_list", feed=rows), "replace")]
+        return [Update("feed", viewer.block("session.html", "feed_list", feed=rows, past=""), "replace")]
     # The state may be ahead of what is shown: what starts is shown as going on until its end is shown.
-    row = make_row(session, recorded, _entry(session.state, recorded.seq))
-    updates = _row(session, replace(row, live=isinstance(event, STARTED)), viewer)
+    row = replace(make_row(session, recorded), live=isinstance(event, STARTED))
+    updates = _row(session, recorded, row, viewer)
     if isinstance(event, e.ContextCompacted):
-        updates += _cut_updates(session, recorded.seq, event, viewer)
+        updates += _cut_updates(session, recorded, viewer)
     if isinstance(event, e.TaskEnded) and event.reason != "answered":
         updates += _left_open(session, recorded, viewer)
     return updates
 
 
-def _row(session: Shown, row: Row, viewer: Viewer) -> list[Update]:
+def _row(session: Shown, recorded: Recorded, row: Row, viewer: Viewer) -> list[Update]:
     """Add the row, put it in the place of its earlier look, or take it away where the view does not have it."""
-    known = bool(earlier(session.records, at(session.records, row.seq)))
-    if viewer.view == "model" and not _in_model_view(session.state, row):
+    known = bool(earlier(session.records, recorded))
+    task = getattr(recorded.event, "task", 0)
+    if viewer.view == "model" and not in_model_view(session.state, recorded, task, live=row.live):
         return [Update(row.id, "", "remove")] if known else []
     html = render_row(session, row, viewer)
     return [Update(row.id, html, "replace") if known else Update("feed", html, "append")]
 
 
-def _cut_updates(session: Shown, number: int, event: e.ContextCompacted, viewer: Viewer) -> list[Update]:
-    """Dim the rows that were removed, and draw the line above the first one that is kept."""
-    rows = [make_row(session, at(session.records, seq), _entry(session.state, seq), gone=True) for seq in event.removed]
-    first, cut = at(session.records, event.cut), Cut(f"row-{number}", event)
-    rows.append(make_row(session, first, _entry(session.state, first.seq), cut=cut))
-    return [Update(row.id, render_row(session, row, viewer), "replace") for row in rows]
+def _cut_updates(session: Shown, compacted: Recorded, viewer: Viewer) -> list[Update]:
+    """Move the line of the cut point. The rows stay as they are: those above the line are dimmed by where they stand."""
+    cut = cut_of(session, compacted.seq)
+    assert cut, "a compaction has set it"
+    return [Update("cut-line", "", "remove"), Update(cut.above, render_cut(cut, viewer), "before")]
 
 
 def _left_open(session: Shown, ended: Recorded, viewer: Viewer) -> list[Update]:
@@ -111,24 +112,12 @@ def _left_open(session: Shown, ended: Recorded, viewer: Viewer) -> list[Update]:
             break
         name = row_id(each)
         if name not in seen and isinstance(each.event, STARTED):
-            row = replace(make_row(session, each, None), live=False)
+            row = replace(make_row(session, each), live=False)
             model = viewer.view == "model"
             html = "" if model else render_row(session, row, viewer)
             updates.append(Update(name, html, "remove" if model else "replace"))
         seen.add(name)
     return updates
-
-
-def _in_model_view(state: State, row: Row) -> bool:
-    if row.entry is None:
-        return in_model_view(row, getattr(row.event, "task", 0))
-    return not state.compactions or row.seq >= state.compactions[-1].event.cut
-
-
-def _entry(state: State, seq: int) -> Entry | None:
-    """Return the message of one event. It is nearly always among the last ones, so the search begins there."""
-    entry = next((entry for entry in reversed(state.history) if entry.seq <= seq), None)
-    return entry if entry and entry.seq == seq else None
 
 
 def _status(session: Shown, viewer: Viewer) -> Update:

@@ -16,7 +16,7 @@ WORDING = Path(__file__).with_name("wording.toml")
 async def on_stop(agent: Agent) -> None:
     """Compact the finished tasks, or say why not. The conversation stays as it was unless all went well."""
     task, context, settings = agent.task, agent.state.context, agent.settings
-    plan = plan_boundary(context, task=task.task, start=task.seq, budget=settings["budget"])
+    plan = plan_boundary(context, task=task.task, budget=settings["budget"])
     agent.measured(plan)
     if not plan.past:
         return
