@@ -14,6 +14,7 @@ from harness.journal import Journal
 from harness.library import Library, Setup
 from harness.local_model import LocalModel
 from harness.model_errors import ModelError
+from harness.ownership import claim
 from harness.problems import Problem
 from harness.provider import Provider, choose, read_environment, settled
 from harness.sandbox import Sandbox, detect
@@ -111,6 +112,12 @@ async def serve(options: argparse.Namespace, words: Words) -> None:
             print(f"{lab.number}  {lab.name:24} {lab.title[words.language]}")
         return
     data = data_folder(options.database)
+    with contextlib.closing(claim(data)):
+        await serve_sessions(options, words, labs, data)
+
+
+async def serve_sessions(options: argparse.Namespace, words: Words, labs: dict[str, Lab], data: Path) -> None:
+    """Run the server over the sessions in `data`. Problem: it cannot start."""
     sandbox = await asyncio.to_thread(detect, [data])
     with contextlib.closing(listen(options.host, options.port)) as listener:
         async with model(options, labs) as provider:

@@ -51,14 +51,12 @@ class Calls:
         self._last = (call.name, call.arguments)
         began = time.monotonic()
         try:
-            text, ok = await self._result(named, call), True
+            text, ok = bounded(await self._result(named, call)), True
         except ToolError as error:
-            text, ok = str(error), False
+            text, ok = bounded(str(error)), False
         except Exception as error:  # a tool is not ours: whatever it raises becomes a result
-            text, ok = f"The tool failed: {error!r}. Try another way.", False
-        if len(text) > RESULT_CHARS:
-            text = f"{text[:RESULT_CHARS]}\n[{len(text) - RESULT_CHARS} more characters left out]"
-        self._emit(ToolEnded(text=clean(text), ok=ok, seconds=time.monotonic() - began, **named))
+            text, ok = clean(f"The tool failed: {error!r}. Try another way."), False
+        self._emit(ToolEnded(text=text, ok=ok, seconds=time.monotonic() - began, **named))
 
     async def _result(self, named: dict[str, Any], call: ToolCall) -> str:
         tool = self._tools.get(call.name)
@@ -80,11 +78,20 @@ class Calls:
         return await tool.run(arguments)
 
 
+def bounded(text: str) -> str:
+    """Return a result as it may enter the context: a text that UTF-8 can carry, cut with a mark where it is long."""
+    if not isinstance(text, str):
+        raise TypeError(f"a tool returns text, not {type(text).__name__}")
+    if len(text) > RESULT_CHARS:
+        text = f"{text[:RESULT_CHARS]}\n[{len(text) - RESULT_CHARS} more characters left out]"
+    return clean(text)
+
+
 def parse(text: str, tool: Tool) -> Arguments:
     """Return a call's arguments as the tool expects them. ToolError tells the model what is wrong."""
     try:
         arguments = json.loads(text or "{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ToolError(f"The arguments are no valid JSON ({error}). Send the call again.") from error
     if not isinstance(arguments, dict):
         raise ToolError("The arguments must be one JSON object. Send the call again.")

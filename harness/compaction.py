@@ -36,8 +36,8 @@ class Plan:
 
     @property
     def past(self) -> bool:
-        """Whether the strategy acts: the measure is strictly above the budget."""
-        return self.measured > self.budget
+        """Whether the strategy acts: there is something to cut, and its measure is strictly above the budget."""
+        return self.measured > max(self.budget, 0)
 
 
 @dataclass(frozen=True, slots=True)

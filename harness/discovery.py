@@ -3,18 +3,29 @@
 A lab can be named by number ("07", "7") or by name ("context-management").
 """
 
+import functools
 import importlib.util
 import sys
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from harness.hooks import Extension, from_module
 from harness.problems import Problem
 
-Text = dict[str, str]  # language -> words
+Number = Annotated[int, Field(strict=True, ge=0)]
 BASE_LAB = "01"
+
+
+class Text(TypedDict):
+    """Words in every language of the page."""
+
+    en: str
+    zh: str
 
 
 class LabError(Problem):
@@ -48,9 +59,9 @@ class Lab:
     title: Text
     goal: Text
     demo: str
-    settings: dict[str, int]
-    groups: tuple[SampleGroup, ...]
-    compacts: bool
+    settings: dict[str, Number] = field(default_factory=dict)
+    groups: tuple[SampleGroup, ...] = ()
+    compacts: bool = False
 
     def text(self, language: str) -> str:
         """Return the lab's text in Markdown, or "" when it has none in that language."""
@@ -95,7 +106,7 @@ def load(lab: Lab) -> Extension:
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # a lab's code is not ours: whatever it raises becomes one line
+    except (Exception, SystemExit) as error:  # a lab's code is not ours: whatever it raises becomes one line
         raise LabError("lab_broken", file=f"{path.parent.name}/{path.name}", reason=repr(error)) from error
     return from_module(lab.name, module, compacts=lab.compacts)
 
@@ -103,21 +114,14 @@ def load(lab: Lab) -> Extension:
 def _read(path: Path) -> Lab:
     try:
         table = tomllib.loads(path.read_text("utf-8"))
-        return Lab(
-            number=path.parent.name[:2],
-            name=path.parent.name[3:],
-            folder=path.parent,
-            title=table["title"],
-            goal=table["goal"],
-            demo=table["demo"],
-            settings=table.get("settings", {}),
-            groups=tuple(_group(group) for group in table.get("groups", [])),
-            compacts=table.get("compacts", False),
-        )
-    except (KeyError, OSError, ValueError) as error:
-        raise LabError("lab_broken", file=f"{path.parent.name}/{path.name}", reason=repr(error)) from error
+        place = {"number": path.parent.name[:2], "name": path.parent.name[3:], "folder": path.parent}
+        return _shape().validate_python(table | place)
+    except (OSError, ValueError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else None
+        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else str(error)
+        raise LabError("lab_broken", file=f"{path.parent.name}/{path.name}", reason=reason) from error
 
 
-def _group(table: dict[str, Any]) -> SampleGroup:
-    samples = (Sample(each["id"], each["task"], each["watch"]) for each in table["samples"])
-    return SampleGroup(table["title"], tuple(samples))
+@functools.cache
+def _shape() -> TypeAdapter[Lab]:
+    return TypeAdapter(Lab)

@@ -18,6 +18,7 @@ from harness.workspace import Workspace
 MAX_BYTES = 8_000_000
 _DIFF_LINES = 200
 _DIFF_CHARS = 12_000
+_LINE_CHARS = 1_000
 # difflib's time grows with the square of the lines in the worst case.
 _COMPARED_LINES = 4_000
 _TEXT = {"type": "string"}
@@ -130,6 +131,11 @@ def _old_text(path: Path) -> str | None:
         return None
 
 
+def _shown(line: str) -> str:
+    # What is left out must be seen by the person who decides.
+    return line if len(line) <= _LINE_CHARS else f"{line[:_LINE_CHARS]} … ({len(line) - _LINE_CHARS:,} more characters)"
+
+
 def _diff(name: str, old: str | None, new: str) -> str:
     """Return a unified diff of at most 200 lines, for the person who allows the change."""
     before, after = (old or "").splitlines(), new.splitlines()
@@ -137,7 +143,7 @@ def _diff(name: str, old: str | None, new: str) -> str:
         lines = [f"(the old content of {name} is not compared; the new one begins)", *after]
     else:
         lines = list(difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm=""))
-    text = "\n".join(line[:1000] for line in lines[:_DIFF_LINES])
+    text = "\n".join(map(_shown, lines[:_DIFF_LINES]))
     left = max(0, len(lines) - _DIFF_LINES)
     if len(text) > _DIFF_CHARS or left:
         return f"{text[:_DIFF_CHARS]}\n… ({left:,} more lines, {len(new):,} characters in all)"

@@ -51,7 +51,6 @@ class Gateway:
         self._client: Any = None
         self._openai: Any = None
         self._opening = asyncio.Lock()
-        self._ids: set[str] = set()
         self._adapted = Adapted()
 
     async def stream(self, request: Request, on_delta: OnDelta) -> Reply:
@@ -74,7 +73,7 @@ class Gateway:
                 if wait is None or attempt > self._retries or assembly.chunks:
                     raise
                 await asyncio.sleep(wait)
-        reply = assembly.reply(time.monotonic() - started, self._ids)
+        reply = assembly.reply(time.monotonic() - started, set())
         reply = take_calls(reply, [tool["function"]["name"] for tool in request.tools], _new_id)
         extra = {"adapted_request"} if self._adapted.fields else set()
         return replace(reply, marks=tuple(sorted({*reply.marks, *extra})))

@@ -9,8 +9,7 @@ import functools
 import json
 import queue
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,6 +21,8 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Row,
+    Select,
     String,
     Table,
     Text,
@@ -114,9 +115,7 @@ class Journal:
         """Return every event of one session in order; an unknown session has none."""
         columns = (EVENT.c.seq, EVENT.c.time, EVENT.c.kind, EVENT.c.body)
         query = select(*columns).where(EVENT.c.session == session).order_by(EVENT.c.seq)
-        with self._engine.connect() as connection:
-            rows = connection.execute(query).all()
-        return [Recorded(seq, moment, decode(kind, body)) for seq, moment, kind, body in rows]
+        return [Recorded(seq, moment, decode(kind, body)) for seq, moment, kind, body in self._select(query)]
 
     def read_kind(self, kind: str) -> list[tuple[str, Recorded]]:
         """Return (session, event) for the events of one kind in all sessions, the oldest first.
@@ -125,13 +124,18 @@ class Journal:
         """
         columns = (EVENT.c.session, EVENT.c.seq, EVENT.c.time, EVENT.c.body)
         query = select(*columns).where(EVENT.c.kind == kind).order_by(EVENT.c.time)
-        with self._engine.connect() as connection:
-            rows = connection.execute(query).all()
         found = []
-        for session, seq, moment, body in rows:
+        for session, seq, moment, body in self._select(query):
             with contextlib.suppress(JournalError):
                 found.append((session, Recorded(seq, moment, decode(kind, body))))
         return found
+
+    def _select(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        try:
+            with self._engine.connect() as connection:
+                return connection.execute(query).all()
+        except SQLAlchemyError as error:
+            raise JournalError("journal_read", reason=str(getattr(error, "orig", None) or error)) from error
 
     def close(self) -> None:
         """Commit what is queued and end the writer."""
@@ -176,11 +180,6 @@ class Journal:
 class _Job:
     row: dict[str, Any]
     done: Callable[[Exception | None], Any]
-
-
-def now() -> float:
-    """Return the time for a record: Unix seconds."""
-    return time.time()
 
 
 def _engine(address: str) -> Engine:

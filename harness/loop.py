@@ -98,7 +98,7 @@ class _Loop:
                 reply = await self._call_model()
             except ModelError as error:
                 return "failed", error.kind
-            empty = 0 if reply.text or reply.calls else empty + 1
+            empty = 0 if reply.text.strip() or reply.calls else empty + 1
             if empty == 2:
                 return "failed", "empty"
             for call in reply.calls:
@@ -151,9 +151,10 @@ class _Loop:
 
     def _unique(self, call: ToolCall) -> ToolCall:
         # Some servers number the calls of each reply from zero; in a session an id names one call.
-        if call.id not in self._state.call_ids:
-            return call
-        return replace(call, id=f"{call.id}-{len(self._state.call_ids)}")
+        number, given = len(self._state.call_ids), call.id
+        while given in self._state.call_ids:
+            number, given = number + 1, f"{call.id}-{number}"
+        return replace(call, id=given)
 
     async def _project(self) -> Request:
         request = self._state.request()

@@ -11,6 +11,7 @@ from harness.tools import ToolError
 _COMPARED_LINES = 5_000
 _LINE_CHARS = 200
 _SHOWN_PLACES = 5
+_ALIKE_LINES = 200
 
 
 def replaced(file: TextFile, path: str, old: str, new: str) -> str:
@@ -50,6 +51,13 @@ def _places(text: str, old: str) -> list[int]:
     return found
 
 
+def _alike(line: str, lines: list[str]) -> list[str]:
+    """Return at most 200 of the lines, those that share the most words with `line`: comparing all takes seconds."""
+    words = set(line.split())
+    distinct = dict.fromkeys(each for each in lines if each)
+    return sorted(distinct, key=lambda each: -len(words & set(each.split())))[:_ALIKE_LINES]
+
+
 def _nearest(text: str, old: str) -> str:
     """Return what in the text comes nearest to `old`, with line numbers."""
     lines = [line[:_LINE_CHARS] for line in text.split("\n", _COMPARED_LINES)[:_COMPARED_LINES]]
@@ -63,7 +71,7 @@ def _nearest(text: str, old: str) -> str:
         block = [line for line in bare[number : number + 2 * len(wanted)] if line][: len(wanted)]
         if block == wanted:
             return f"Line {number + 1} differs from it only in blanks or line ends: copy it exactly from `read`."
-    near = difflib.get_close_matches(wanted[0], list(dict.fromkeys(bare)), 3, 0.6)
+    near = difflib.get_close_matches(wanted[0], _alike(wanted[0], bare), 3, 0.6)
     if not near:
         return "No line comes near it: `read` the file again."
     shown = "\n".join(f"{bare.index(line) + 1}: {lines[bare.index(line)]}" for line in near)

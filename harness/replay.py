@@ -114,7 +114,7 @@ class State:
             case e.ModelCallEnded():
                 self._end_call(event.usage, event.seconds)
                 # A reply with nothing in it is no message: providers refuse an empty one.
-                if event.text or event.calls:
+                if event.text.strip() or event.calls:
                     reasoning = event.reasoning if event.calls else ""
                     self._add(seq, event.task, AssistantMessage(event.text, event.calls, reasoning))
                 self.unanswered |= {call.id: call for call in event.calls}

@@ -75,7 +75,7 @@ class Assembly:
             if isinstance(delta, dict):
                 deltas += self._delta(delta)
             if isinstance(choice.get("finish_reason"), str):
-                self.finish = choice["finish_reason"]
+                self.finish = clean(choice["finish_reason"])
         return deltas
 
     def _delta(self, delta: Mapping[str, Any]) -> list[Delta]:

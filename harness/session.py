@@ -6,6 +6,7 @@ shown once it is committed. Knows nothing of the web.
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from typing import Literal
 
@@ -15,7 +16,7 @@ from harness.approvals import Approvals
 from harness.discovery import Lab
 from harness.gateway import Gateway
 from harness.hooks import Extension
-from harness.journal import Journal, JournalError, Recorded, now
+from harness.journal import Journal, JournalError, Recorded
 from harness.loop import Surroundings, run_task
 from harness.messages import clean
 from harness.replay import State
@@ -95,7 +96,7 @@ class Session:
         """Record one event. JournalError: an earlier one could not be written, so nothing may follow it."""
         if self.failure:
             raise self.failure
-        recorded = Recorded(len(self.records) + 1, now(), event)
+        recorded = Recorded(len(self.records) + 1, time.time(), event)
         self.state.apply(recorded.seq, event)
         self.records.append(recorded)
         if isinstance(event, e.ModelCallStarted):

@@ -117,17 +117,6 @@ def test_a_call_in_the_text_is_taken_only_if_its_tool_is_offered() -> None:
     assert ask([answer]).text == f"Now. {call}"
 
 
-def test_ids_are_never_given_twice_by_one_gateway() -> None:
-    call = delta("tool_calls", tool_calls=[{"index": 0, "id": "call_0", "function": {"name": "read"}}])
-
-    async def act(_: WireServer, gateway: Gateway) -> list[str]:
-        replies = [await gateway.stream(REQUEST, lambda text, kind: None) for _ in range(3)]
-        return [reply.calls[0].id for reply in replies]
-
-    ids = run([Answer([stream_of(call)])], act)
-    assert ids[0] == "call_0" and len(set(ids)) == 3
-
-
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [

@@ -29,7 +29,7 @@ HOSTILE = '<script>alert(1)</script><b hx-get="/x" onclick=x>bold</b> [a](javasc
 
 
 def rows(html: str) -> list[str]:
-    return [row.attributes["id"] for row in find(html) if row.tag == "li" and "data-event" in row.attributes]
+    return [x.attributes["id"] for x in find(html) if "data-event" in x.attributes or x.attributes.get("id") == "cut-line"]
 
 
 def troubled_session() -> FoldedSession:
@@ -71,6 +71,11 @@ class Page:
             [row] = rows(update.html)
             assert row not in self.rows, f"{row} was appended twice"
             self.rows[row] = update.html
+        elif update.mode == "before":
+            assert find(update.html)[0].attributes["id"] == "cut-line" not in self.rows
+            place = list(self.rows).index(update.target_id)
+            there = list(self.rows.items())
+            self.rows = dict([*there[:place], ("cut-line", update.html), *there[place:]])
         elif update.mode == "remove":
             self.rows.pop(update.target_id, None)
         elif update.target_id in self.rows:
@@ -183,9 +188,13 @@ def test_a_second_compaction_moves_the_line_and_dims_what_it_removes() -> None:
     assert page.html == render_feed(session, VIEWER)
     [line] = find(page.html, id="cut-line")
     cut = session.state.compactions[-1].event.cut
-    assert page.html.index('id="cut-line"') > page.html.index(f'id="row-{cut}"') and "Compaction 2" in line.text
-    removed = {row.attributes["data-seq"] for row in find(page.html) if " gone" in row.attributes.get("class", "")}
-    assert removed == {str(entry.seq) for made in session.state.compactions for entry in made.removed}
+    order = [x for x in find(page.html) if "data-event" in x.attributes or x.attributes.get("id") == "cut-line"]
+    place = order.index(line)
+    assert order[place + 1].attributes["data-seq"] == str(cut) and "Compaction 2" in line.text
+    above = [x for x in order[:place] if " entry" in x.attributes["class"]]
+    assert all("no longer in context" in x.text for x in above)
+    removed = {x.attributes["data-seq"] for x in above}
+    assert removed == {str(x.seq) for made in session.state.compactions for x in made.removed if x.category != "summary"}
     sent = [str(entry.seq) for entry in session.state.context.entries]
     shown = [row.attributes["data-seq"] for row in find(render_feed(session, model)) if "data-event" in row.attributes]
     assert [seq for seq in shown if seq in sent] == sent and not set(shown) & removed

@@ -26,7 +26,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
 
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
-    with serving(tmp_path_factory.mktemp("closed"), token=TOKEN, hosts=("lab.example",)) as running:
+    with serving(tmp_path_factory.mktemp("closed"), token=TOKEN, host="lab.example") as running:
         yield running
 
 

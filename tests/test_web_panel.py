@@ -10,13 +10,18 @@ from tests.web_html import elements, figure, find
 from tests.web_session import FoldedSession, compacted_session, first_task, second_task
 from web.figures import Anchor, anchor, boundary
 from web.pages import Pages
-from web.panel import dry_run, render_dry_run, render_panel
+from web.panel import render_dry_run
 from web.screens import render_session
 from web.updates import render_panel_updates
 from web.viewer import Viewer
 
 PAGES = Pages.load()
 VIEWER = Viewer(PAGES)
+
+
+def panel_html(session: FoldedSession, viewer: Viewer) -> str:
+    """The panel as it is sent to an open page."""
+    return next(update.html for update in render_panel_updates(session, viewer) if update.target_id == "panel")
 
 
 def one_task() -> FoldedSession:
@@ -27,7 +32,7 @@ def one_task() -> FoldedSession:
 
 def test_the_table_shows_the_next_request_by_category() -> None:
     session = one_task()
-    html = render_panel(session, VIEWER)
+    html = panel_html(session, VIEWER)
     totals = session.state.context.totals
     for category in CATEGORIES:
         assert figure(html, f"part.{category}.chars") == str(totals[category].chars if category in totals else 0)
@@ -48,15 +53,15 @@ def test_the_anchor_is_the_last_usage_with_what_came_since_and_void_after_a_comp
     session.call_ended("Hi", usage=Usage(300, 5, 100))
     held = anchor(session.state)
     assert held == Anchor(1, Usage(300, 5, 100), session.state.context.entries[-1].size.tokens)
-    html = render_panel(session, VIEWER)
+    html = panel_html(session, VIEWER)
     assert figure(html, "context.tokens.reported") == "300" and figure(html, "context.tokens.cached") == "100"
     session.call_started()
     session.call_ended("Hi", usage=Usage())
     assert anchor(session.state) == "not_reported"
-    assert figure(render_panel(session, VIEWER), "context.tokens.reported") == ""
+    assert figure(panel_html(session, VIEWER), "context.tokens.reported") == ""
     compacted = compacted_session()
     assert anchor(compacted.state) == "next_call"
-    assert "Unknown until the next call" in str(render_panel(compacted, VIEWER))
+    assert "Unknown until the next call" in str(panel_html(compacted, VIEWER))
 
 
 def test_the_next_border_measures_what_will_have_finished_by_then() -> None:
@@ -82,7 +87,7 @@ def test_the_next_border_measures_what_will_have_finished_by_then() -> None:
 
 def test_a_lab_without_a_budget_has_no_boundary_and_no_slider() -> None:
     session = FoldedSession().begin(budget=None)
-    assert boundary(session.state) is None and dry_run(session).boundary is None
+    assert boundary(session.state) is None
     html = render_session(session, VIEWER, sandbox="none")
     assert not find(html, id="budget-range") and not find(html, data_figure="budget")
 
@@ -111,7 +116,7 @@ def test_a_dry_run_can_be_asked_for_without_scripts() -> None:
 
 def test_over_turns_draws_every_call_and_repeats_its_numbers_in_a_table() -> None:
     session = compacted_session()
-    html = render_panel(session, replace(VIEWER, tab="turns"))
+    html = panel_html(session, replace(VIEWER, tab="turns"))
     bars = [
         (x.attributes["data-call"], x.attributes["data-purpose"]) for x in find(html) if "data-purpose" in x.attributes
     ]

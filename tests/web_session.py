@@ -10,6 +10,7 @@ from harness.context import make_entry
 from harness.discovery import Lab, Sample, SampleGroup
 from harness.journal import Recorded
 from harness.messages import SummaryMessage, ToolCall
+from harness.problems import Problem
 from harness.replay import State
 from harness.sizes import Size, Usage
 from harness.tokens import size_of_message
@@ -61,6 +62,7 @@ class FoldedSession:
     status: Literal["idle", "running", "waiting"] = "idle"
     waiting: e.ApprovalRequested | None = None
     partial: tuple[int, str, str] | None = None
+    failure: Problem | None = None
 
     @property
     def committed(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from harness import provider
 from web.settings import WebSettings
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -26,12 +27,8 @@ class Refusal:
 
 def is_loopback(host: str) -> bool:
     """Say whether `host`, as given to the server, reaches this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+    bare = host.strip("[]")
+    return provider.is_loopback(f"//[{bare}]" if ":" in bare else f"//{bare}")
 
 
 def cookie_name(settings: WebSettings) -> str:
@@ -89,7 +86,7 @@ def _is_ours(host: str, settings: WebSettings) -> bool:
         return False
     if host not in (f"{name}:{port}", f"[{name}]:{port}", name, f"[{name}]") or (port or 80) != settings.port:
         return False
-    if f"[{name}]" in LOOPBACK or name in LOOPBACK or name in (settings.host, *settings.hosts):
+    if f"[{name}]" in LOOPBACK or name in LOOPBACK or name == settings.host:
         return True
     if settings.host not in ANY:
         return False

@@ -69,6 +69,7 @@ def all_routes() -> list[BaseRoute]:
         Route("/s/{session}", routes.session_page),
         Route("/s/{session}/panel", routes.panel),
         Route("/s/{session}/dry-run", routes.dry_run),
+        Route("/s/{session}/earlier", routes.earlier),
         Route("/s/{session}/events", routes.events),
         Route("/s/{session}/state", routes.state),
         Route("/s/{session}/calls/{call:int}", routes.model_call),

@@ -5,9 +5,9 @@ import re
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from harness.session import Busy
+from harness.session import SETTING_MAX, Busy
 from web.errors import PageError
-from web.routes import BUDGET_TOP, number, open_session
+from web.routes import number, open_session
 from web.site import site_of
 from web.viewer import THEMES
 from web.visitor import LANGUAGE_COOKIE, THEME_COOKIE, viewer_of
@@ -68,7 +68,7 @@ async def change_budget(request: Request) -> Response:
     session = await open_session(request)
     budget = number(request.state.form.get("budget"))
     if budget is None:
-        raise PageError(422, "budget", top=BUDGET_TOP)
+        raise PageError(422, "budget", top=SETTING_MAX)
     try:
         session.change_setting("budget", budget)
     except ValueError:

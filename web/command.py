@@ -2,6 +2,7 @@
 
 import argparse
 import locale
+import os
 import sys
 from pathlib import Path
 
@@ -35,5 +36,7 @@ def terminal_language() -> Language:
     """Return the language for the terminal: the one asked for, else the environment's, else English."""
     words = " ".join(sys.argv).replace("--lang=", "--lang ").split()
     asked = [value for name, value in zip(words, words[1:], strict=False) if name == "--lang"]
-    found = (asked or [locale.getlocale()[0] or ""])[-1]
+    # The variables count even where the system has no such locale installed.
+    environment = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    found = (asked or [environment or locale.getlocale()[0] or ""])[-1]
     return "zh" if found.startswith(("zh", "Chinese")) else "en"

@@ -2,17 +2,21 @@
 
 import difflib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from harness import events as e
 from harness.context import Entry
+from harness.messages import clean
 
 Kind = Literal["add", "del", "hunk", "same"]
 # The argument that says most about a call, by the names that the tools use.
 KEY_ARGUMENTS = ("path", "command", "pattern")
 KEY_CHARS = 160
+# Unicode's controls of the writing direction.
+_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +67,27 @@ CallEvent = e.ApprovalRequested | e.ApprovalAnswered | e.ToolStarted | e.ToolEnd
 
 def call_detail(event: CallEvent, before: Sequence[e.Event]) -> CallDetail:
     """Build what a call's row shows; `before` are the earlier events of the same call."""
-    arguments = _arguments(event.arguments)
+    arguments = {visible(name): visible(value) for name, value in _arguments(event.arguments).items()}
     seen = [event, *before]
-    preview = next((each.preview for each in seen if isinstance(each, e.ApprovalRequested)), "")
+    preview = visible(next((each.preview for each in seen if isinstance(each, e.ApprovalRequested)), ""))
     key = next((arguments[name] for name in KEY_ARGUMENTS if name in arguments), "")
     key = key or next(iter(arguments.values()), "" if arguments else event.arguments)
     result = event.text if isinstance(event, e.ToolEnded) else ""
     return CallDetail(
         key=first_line(key),
         arguments=tuple(arguments.items()),
-        raw="" if arguments else event.arguments,
+        raw="" if arguments else visible(event.arguments),
         diff=_diff(event.name, arguments, preview),
         preview=preview,
         result=telling_line(result),
         lines=len(result.splitlines()),
         answer=next((each for each in seen if isinstance(each, e.ApprovalAnswered)), None),
     )
+
+
+def visible(text: str) -> str:
+    """Return `text` with signs that turn the writing around spelled out: what is allowed must be what is read."""
+    return _TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def first_line(text: str) -> str:
@@ -94,8 +103,9 @@ def telling_line(result: str) -> str:
 
 
 def diff_lines(lines: Sequence[str]) -> tuple[DiffLine, ...]:
-    """Mark the lines of a unified diff; its two header lines are left out, the row names the file."""
-    body = [line for line in lines if not line.startswith(("---", "+++"))]
+    """Mark the lines of a unified diff; what stands before its first hunk is left out, the row names the file."""
+    start = next((number for number, line in enumerate(lines) if line.startswith("@@")), 0)
+    body = lines[start:]
     kinds: dict[str, Kind] = {"+": "add", "-": "del", "@": "hunk"}
     return tuple(DiffLine(kinds.get(line[:1], "same"), line) for line in body)
 
@@ -104,17 +114,16 @@ def _arguments(text: str) -> dict[str, str]:
     """Return the arguments by name, each as text; broken JSON has none."""
     try:
         value = json.loads(text)
-    except ValueError:
+        named = value.items() if isinstance(value, dict) else ()
+        return {clean(k): clean(v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)) for k, v in named}
+    except (ValueError, RecursionError):
         return {}
-    if not isinstance(value, dict):
-        return {}
-    return {k: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for k, v in value.items()}
 
 
 def _diff(name: str, arguments: dict[str, str], preview: str) -> tuple[DiffLine, ...]:
     """Return the approval's own diff, or for an edit one of its two texts."""
     lines = preview.splitlines()
-    if any(line.startswith("@@") for line in lines):
+    if name in ("write", "edit") and any(line.startswith("@@") for line in lines):
         return diff_lines(lines)
     if name == "edit" and {"old", "new"} <= set(arguments):
         old, new = arguments["old"].splitlines(), arguments["new"].splitlines()

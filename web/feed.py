@@ -5,29 +5,17 @@ It shows the newest rows; those before them are rendered only when they are aske
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from harness import events as e
-from harness.context import Entry
 from harness.journal import Recorded
-from harness.replay import State
 from web.details import CompactionDetail, Detail, PartialDetail, call_detail
-from web.rows import INVISIBLE, TROUBLE, Cut, Row, at, earlier, row_id
+from web.parts import entry_at, in_model_view, model_start, part_before
+from web.rows import Cut, Row, at, earlier, row_id
 from web.shown import Shown
+from web.status import state_of
 from web.viewer import Viewer
-
-PAGE = 200  # rows that are shown at once, and those of the turn in which the last of them stands
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of the feed: records of its rows in order, and the journal number before which there are more, or 0."""
-
-    records: tuple[Recorded, ...]
-    before: int
-
 
 def render_feed(session: Shown, viewer: Viewer, *, until: int | None = None) -> Markup:
     """Return the newest rows of the feed in the viewer's view, as the inside of the list.
@@ -42,6 +30,13 @@ def render_feed(session: Shown, viewer: Viewer, *, until: int | None = None) -> 
 def render_earlier(session: Shown, viewer: Viewer, before: int) -> Markup:
     """Return the rows that lie directly before journal number `before`, and the link to those before them."""
     return Markup("\n").join(_part(session, viewer, min(before - 1, session.committed)))
+
+
+def past_of(session: Shown, viewer: Viewer, before: int) -> str:
+    """Return the classes of a list that ends before journal number `before`: what lies behind its end dims it too."""
+    made = session.state.compactions[-1:] if viewer.view == "full" else []
+    marks = {"past-cut": any(each.event.cut >= before for each in made), "replaced": any(x.seq >= before for x in made)}
+    return " ".join(name for name, true in marks.items() if true)
 
 
 def render_row(session: Shown, row: Row, viewer: Viewer) -> Markup:
@@ -69,47 +64,6 @@ def make_row(session: Shown, recorded: Recorded, model: e.ModelChosen | None = N
     )
 
 
-def part_before(session: Shown, last: int, first: int = 1) -> Part:
-    """Return about `PAGE` rows that end at journal number `last`; `first`: where the feed begins.
-
-    A part begins where a turn or a task does, since no row reaches across that.
-    """
-    newest: dict[str, Recorded] = {}
-    number = last
-    while number >= first:
-        recorded = session.records[number - 1]
-        if not isinstance(recorded.event, INVISIBLE):
-            # The newest record says how a row looks, the oldest where it stands.
-            name = row_id(recorded)
-            newest[name] = newest.pop(name, recorded)
-        if len(newest) >= PAGE and isinstance(recorded.event, e.TaskStarted | e.ModelCallStarted):
-            break
-        number -= 1
-    more = any(not isinstance(session.records[n - 1].event, INVISIBLE) for n in range(first, number))
-    return Part(tuple(reversed(newest.values())), number if more else 0)
-
-
-def in_model_view(state: State, recorded: Recorded, task: int, *, live: bool) -> bool:
-    """Whether a row stands in the Model view: what the model reads, and what goes on or went wrong in this task."""
-    match recorded.event:
-        case e.InstructionsSet() | e.ContextCompacted():
-            return True
-        case e.TaskEnded(reason=reason):
-            return reason != "answered" and recorded.event.task == task
-        case _ if isinstance(recorded.event, TROUBLE):
-            return recorded.event.task == task
-        case _ if entry_at(state.history, recorded.seq):
-            return not state.compactions or recorded.seq >= state.compactions[-1].event.cut
-        case _:
-            return live
-
-
-def entry_at(history: Sequence[Entry], seq: int) -> Entry | None:
-    """Return the message of the event with this journal number, or None: it brought none."""
-    place = bisect_right(history, seq, key=lambda entry: entry.seq)
-    return history[place - 1] if place and history[place - 1].seq == seq else None
-
-
 def cut_of(session: Shown, last: int) -> Cut | None:
     """Return the cut point in force at journal number `last`, or None before the first compaction."""
     made = next((each for each in reversed(session.state.compactions) if each.seq <= last), None)
@@ -119,7 +73,7 @@ def cut_of(session: Shown, last: int) -> Cut | None:
 def _part(session: Shown, viewer: Viewer, last: int) -> list[Markup]:
     """Return the link to what lies before, and the rows up to `last`."""
     model = viewer.view == "model"
-    part = part_before(session, last, _model_start(session.state) if model else 1)
+    part = part_before(session, last, model_start(session.state) if model else 1)
     records = part.records
     if model:
         task = session.state.tasks[-1].task if session.state.tasks else 0
@@ -152,22 +106,16 @@ def _head(session: Shown, last: int) -> list[Recorded]:
     return newest
 
 
-def _model_start(state: State) -> int:
-    """Return the journal number from which on the Model view's rows lie."""
-    task = state.tasks[-1].seq if state.tasks else 1
-    return min(task, state.compactions[-1].event.cut) if state.compactions else 1
-
-
 def _is_live(session: Shown, event: e.Event) -> bool:
     match event:
         case e.ModelCallStarted() | e.SummaryCallStarted():
-            return session.status != "idle" and event.call == session.state.calls[-1].call
+            return state_of(session) != "idle" and event.call == session.state.calls[-1].call
         case e.ToolStarted():
-            return session.status != "idle" and event.call_id in session.state.unanswered
+            return state_of(session) != "idle" and event.call_id in session.state.unanswered
         case e.ApprovalRequested():
             return session.waiting is not None and session.waiting.call_id == event.call_id
         case e.ApprovalAnswered():
-            return session.status != "idle"
+            return state_of(session) != "idle"
         case _:
             return False
 

@@ -38,4 +38,6 @@ def message(data: str, number: int | None = None) -> bytes:
     return (head + "".join(f"data: {line}\n" for line in lines) + "\n").encode("utf-8", "replace")
 
 
+# The page's stream element names this event: after it, it does not connect again.
+OVER = b"event: over\n\n"
 COMMENT = b": still here\n\n"

@@ -42,7 +42,7 @@ class Server(uvicorn.Server):
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens there. Problem: the port is taken, or the host is not ours."""
     if not 0 <= port < 65536:
-        raise Problem("port_range", port=port)
+        raise Problem("port_range", port=str(port))
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)
     if sys.platform != "win32":
@@ -52,7 +52,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener.listen(512)
     except OSError as error:
         listener.close()
-        raise Problem("port_taken", host=host, port=port, other=port + 1, reason=error.strerror) from error
+        raise Problem("port_taken", host=host, port=str(port), other=str(port + 1), reason=error.strerror) from error
     return listener
 
 

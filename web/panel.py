@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from harness.replay import CallRecord
+from harness.session import SETTING_MAX
 from harness.sizes import Size
 from web import chart
 from web.figures import Anchor, Boundary, NoUsage, Part, anchor, borders, boundary, parts_of
@@ -43,6 +44,11 @@ class DryRun:
     low: int
     high: int
     step: int
+
+    @property
+    def most(self) -> int:
+        """Return the highest budget that the session takes."""
+        return SETTING_MAX
 
 
 def panel_of(session: Shown, viewer: Viewer) -> Panel:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from harness.events import ModelCallEnded, ModelCallFailed, ModelCallStarted, TextDelta
 from harness.journal import Recorded
 from web.channel import Channel
-from web.fragments import message, partials
-from web.updates import render_panel_updates, render_partial, render_updates
+from web.fragments import OVER, message, partials
+from web.updates import render_failure, render_panel_updates, render_partial, render_updates
 from web.viewer import Viewer
 
 PANEL_SECONDS = 0.25  # a burst of events gives no more panels than this allows
@@ -42,6 +42,12 @@ class Reading:
         if self._panel_after < self.after and self.wait() == 0:
             self._panel_after, self._panel_sent = self.after, time.monotonic()
             yield self._panel()
+
+    def last_words(self) -> Iterator[bytes]:
+        """Yield what the page is told when nothing more can be recorded: why, and not to come back for more."""
+        if self._session.failure:
+            yield message(partials(render_failure(self._session, self._viewer)))
+            yield OVER
 
     def wait(self) -> float | None:
         """Return the seconds until the panel is due, or None when it is up to date."""

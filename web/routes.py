@@ -8,16 +8,17 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.types import ASGIApp
 
 from harness.replay import rebuild
-from harness.session import Session
+from harness.session import SETTING_MAX, Session
 from web.errors import PageError
+from web.feed import render_earlier
 from web.fragments import partials
-from web.screens import render_session, render_sessions, session_context
+from web.panel import render_dry_run
+from web.screens import render_session, render_sessions
 from web.site import site_of
 from web.sse import EventStream, read_on
+from web.status import state_of
 from web.updates import render_panel_updates
 from web.visitor import shared_viewer_of, viewer_of
-
-BUDGET_TOP = 10_000_000
 
 
 async def open_session(request: Request) -> Session:
@@ -39,12 +40,21 @@ async def start(request: Request) -> Response:
 
 
 async def session_page(request: Request) -> Response:
-    """GET /s/{session}: the page, with all that is safely journalled and nothing else."""
+    """GET /s/{session}: the page, with all that is safely journalled and nothing else; ?before=N for older rows."""
     session = await open_session(request)
     await settled(session)
-    budget = number(request.query_params.get("budget"))
+    budget, before = (number(request.query_params.get(name)) for name in ("budget", "before"))
     sandbox = site_of(request).settings.sandbox
-    return HTMLResponse(render_session(session, viewer_of(request), sandbox=sandbox, dry=budget))
+    return HTMLResponse(render_session(session, viewer_of(request), sandbox=sandbox, dry=budget, before=before))
+
+
+async def earlier(request: Request) -> Response:
+    """GET /s/{session}/earlier?before=N: the rows before that number; without htmx, the page of them."""
+    before = number(request.query_params.get("before"))
+    if "hx-request" not in request.headers or before is None:
+        return await session_page(request)
+    session = await open_session(request)
+    return HTMLResponse(render_earlier(session, shared_viewer_of(request), before))
 
 
 async def panel(request: Request) -> Response:
@@ -60,7 +70,7 @@ async def dry_run(request: Request) -> Response:
     session = await open_session(request)
     budget = number(request.query_params.get("budget"))
     if budget is None:
-        raise PageError(422, "budget", top=BUDGET_TOP)
+        raise PageError(422, "budget", top=SETTING_MAX)
     return HTMLResponse(render_dry_run(session, viewer_of(request), budget))
 
 
@@ -75,7 +85,7 @@ async def events(request: Request) -> ASGIApp | Response:
 async def state(request: Request) -> Response:
     """GET /s/{session}/state: what a hidden tab asks for, since it lets go of its stream."""
     session = await open_session(request)
-    return JSONResponse({"state": session.status, "seq": session.committed})
+    return JSONResponse({"state": state_of(session), "seq": session.committed})
 
 
 async def model_call(request: Request) -> Response:
@@ -108,10 +118,10 @@ async def no_icon(request: Request) -> Response:
 
 
 def number(text: str | None) -> int | None:
-    """Return a budget in characters, or None where the text is none."""
+    """Return a budget in characters or a journal number, or None where the text is none."""
     if text is None or not (text.isascii() and text.isdecimal() and len(text) < 12):
         return None
-    return int(text) if int(text) <= BUDGET_TOP else None
+    return int(text) if int(text) <= SETTING_MAX else None
 
 
 async def settled(session: Session) -> None:

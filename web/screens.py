@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 from harness.discovery import Lab
 from harness.library import SessionInfo
-from web.feed import render_feed
-from web.guide import guide_of, in_language
-from web.panel import dry_run, panel_of
+from web.feed import past_of, render_earlier, render_feed
+from web.figures import boundary
+from web.guide import in_language, samples_of
+from web.panel import dry_run_of, panel_of
 from web.shown import Shown
-from web.status import status_line
+from web.status import failure_line, state_of, status_line
 from web.viewer import Viewer
 
 
@@ -44,26 +45,35 @@ def header_of(session: Shown, viewer: Viewer, sandbox: str) -> Header:
     return Header(lab.number, in_language(lab.title, viewer.language), *names, sandbox)
 
 
-def session_context(session: Shown, viewer: Viewer, *, dry: int | None = None) -> dict[str, object]:
-    """Return what the blocks of the session's page need, but for the feed and the header."""
-    return {
-        "session_id": session.id,
-        "state_code": session.status,
-        "guide": guide_of(session.lab, session.state, viewer.language),
-        "panel": panel_of(session, viewer),
-        "dry": dry_run(session, dry),
-        "status": status_line(session, viewer.words),
-    }
+def render_session(
+    session: Shown, viewer: Viewer, *, sandbox: str, dry: int | None = None, before: int | None = None
+) -> str:
+    """Return a session's page.
 
-
-def render_session(session: Shown, viewer: Viewer, *, sandbox: str, dry: int | None = None) -> str:
-    """Return a session's page. `dry`: a budget in characters to try without applying it."""
-    context = session_context(session, viewer, dry=dry)
-    header = header_of(session, viewer, sandbox)
-    address = f"/s/{session.id}{viewer.query()}"
-    stream = f"/s/{session.id}/events{viewer.query(after=str(session.committed))}"
-    feed = render_feed(session, viewer)
-    return viewer.page("session.html", **context, header=header, feed=feed, back=address, stream=stream)
+    dry: a budget in characters to try without applying it. before: show what lies before this journal number;
+    such a page stands still, so it has no scripts and its forms lead back to the newest rows.
+    """
+    panel, lab = panel_of(session, viewer), session.lab
+    if before:
+        viewer = replace(viewer, scripts=())
+    return viewer.page(
+        "session.html",
+        session_id=session.id,
+        state_code=state_of(session),
+        header=header_of(session, viewer, sandbox),
+        goal=in_language(lab.goal, viewer.language),
+        groups=samples_of(lab, session.state, viewer.language),
+        text=viewer.pages.texts.of(lab, viewer.language),
+        feed=render_earlier(session, viewer, before) if before else render_feed(session, viewer),
+        past=past_of(session, viewer, before) if before else "",
+        older=bool(before),
+        panel=panel,
+        dry=dry_run_of(session, panel.boundary if dry is None else boundary(session.state, dry)),
+        status=status_line(session, viewer.words),
+        failure=failure_line(session, viewer.words),
+        back=f"/s/{session.id}{viewer.query()}",
+        stream=f"/s/{session.id}/events{viewer.query(after=str(session.committed))}",
+    )
 
 
 def render_sessions(infos: Sequence[SessionInfo], labs: Mapping[str, Lab], viewer: Viewer) -> str:

@@ -17,7 +17,6 @@ class WebSettings:
 
     host, port: where the server listens (the port that was really bound).
     token: what a visitor must know, or "" on loopback, where being on the machine is enough.
-    hosts: further names by which the server is reached, without the port.
     language: the page's language unless the visitor chose one; None leaves it to the browser.
     offline_assets: take every asset from this server, never from another host.
     sandbox: the code of the sandbox in force, for the page.
@@ -27,7 +26,6 @@ class WebSettings:
     host: str
     port: int
     token: str = field(default="", repr=False)
-    hosts: tuple[str, ...] = ()
     language: Language | None = None
     offline_assets: bool = False
     sandbox: str = "none"

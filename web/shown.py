@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 from harness.discovery import Lab
 from harness.events import ApprovalRequested
 from harness.journal import Recorded
+from harness.problems import Problem
 from harness.replay import State
 
 
@@ -13,7 +14,7 @@ class Shown(Protocol):
     """A session as the pages read it.
 
     partial: number, text and thoughts of the reply that streams now. committed: the journal number up to
-    which events may be shown.
+    which events may be shown. failure: why nothing more can be recorded, or None.
     """
 
     @property
@@ -32,3 +33,5 @@ class Shown(Protocol):
     def partial(self) -> tuple[int, str, str] | None: ...
     @property
     def committed(self) -> int: ...
+    @property
+    def failure(self) -> Problem | None: ...

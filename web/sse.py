@@ -54,13 +54,17 @@ class EventStream:
         with self._channels.watch(self._session) as channel:
             reading = Reading(channel, self._viewer, self._after)
             await _chunk(send, COMMENT)
-            while not (channel.ended or self._channels.closed):
+            while not self._channels.closed:
                 changed = channel.changed
                 for number, data in enumerate(reading.due(), start=1):
                     await _chunk(send, data)
                     if number % TOGETHER == 0:
                         await asyncio.sleep(0)
+                if channel.ended or self._session.failure:
+                    break
                 await _rest(send, changed, channel, reading.wait())
+            for data in reading.last_words():
+                await _chunk(send, data)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

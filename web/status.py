@@ -1,5 +1,7 @@
 """The one line that says what goes on, for eyes and for screen readers."""
 
+from typing import Literal
+
 from markupsafe import Markup
 
 from harness import events as e
@@ -10,8 +12,21 @@ from web.words import Words
 LOOK_BACK = 40
 
 
+def state_of(session: Shown) -> Literal["idle", "running", "waiting"]:
+    """Return what the session does now. When nothing can be recorded any more, nothing goes on."""
+    return "idle" if session.failure else session.status
+
+
+def failure_line(session: Shown, words: Words) -> Markup:
+    """Return why nothing more can be recorded and what to do, or nothing where all is well."""
+    failure = session.failure
+    return words.t(f"problem.{failure.code}", **failure.values) if failure else Markup()
+
+
 def status_line(session: Shown, words: Words) -> Markup:
     """Return the line for what the session does now, or for how its last task ended."""
+    if session.failure:
+        return words.t("status.failed")
     if session.waiting:
         return words.t("status.waiting", tool=session.waiting.name)
     recent = [recorded.event for recorded in reversed(session.records[-LOOK_BACK:])]

@@ -15,7 +15,7 @@ from web.guide import samples_of
 from web.panel import dry_run_of, panel_of
 from web.rows import INVISIBLE, Row, earlier, model_call_id, row_id
 from web.shown import Shown
-from web.status import status_line
+from web.status import failure_line, state_of, status_line
 from web.viewer import Viewer
 
 Mode = Literal["replace", "append", "before", "remove", "morph", "inner"]
@@ -68,6 +68,17 @@ def render_panel_updates(session: Shown, viewer: Viewer) -> list[Update]:
     return [Update(target, viewer.block("session.html", block, **context), "morph") for block, target in places]
 
 
+def render_failure(session: Shown, viewer: Viewer) -> list[Update]:
+    """Return what a page is told last when nothing more can be recorded: why, and what to do."""
+    alert = viewer.block("session.html", "failure", failure=failure_line(session, viewer.words))
+    return [
+        *_left_open(session, session.committed, viewer),
+        _block(session, viewer, "composer_actions", "composer-actions"),
+        _status(session, viewer),
+        Update("failure", alert, "replace"),
+    ]
+
+
 def _feed_updates(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Update]:
     event = recorded.event
     if isinstance(event, INVISIBLE):
@@ -82,7 +93,7 @@ def _feed_updates(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Up
     if isinstance(event, e.ContextCompacted):
         updates += _cut_updates(session, recorded, viewer)
     if isinstance(event, e.TaskEnded) and event.reason != "answered":
-        updates += _left_open(session, recorded, viewer)
+        updates += _left_open(session, recorded.seq - 1, viewer)
     return updates
 
 
@@ -103,11 +114,11 @@ def _cut_updates(session: Shown, compacted: Recorded, viewer: Viewer) -> list[Up
     return [Update("cut-line", "", "remove"), Update(cut.above, render_cut(cut, viewer), "before")]
 
 
-def _left_open(session: Shown, ended: Recorded, viewer: Viewer) -> list[Update]:
-    """Show anew what was going on when the task was cut short; it does not go on any more."""
+def _left_open(session: Shown, last: int, viewer: Viewer) -> list[Update]:
+    """Show anew what was going on at journal number `last`, when the task was cut short; it goes on no more."""
     seen: set[str] = set()
     updates = []
-    for each in reversed(session.records[: ended.seq - 1]):
+    for each in reversed(session.records[:last]):
         if isinstance(each.event, e.TaskStarted):
             break
         name = row_id(each)
@@ -122,10 +133,10 @@ def _left_open(session: Shown, ended: Recorded, viewer: Viewer) -> list[Update]:
 
 def _status(session: Shown, viewer: Viewer) -> Update:
     line = status_line(session, viewer.words)
-    html = viewer.block("session.html", "status", state_code=session.status, status=line)
+    html = viewer.block("session.html", "status", state_code=state_of(session), status=line)
     return Update("status", html, "replace")
 
 
 def _block(session: Shown, viewer: Viewer, block: str, target: str) -> Update:
-    html = viewer.block("session.html", block, session_id=session.id, state_code=session.status)
+    html = viewer.block("session.html", block, session_id=session.id, state_code=state_of(session))
     return Update(target, html, "replace")

@@ -21,10 +21,9 @@ ASKED: dict[str, tuple[str, ...]] = {"view": get_args(View), "tab": get_args(Tab
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script of the page. With `integrity` it comes from another host and is checked by the browser."""
+    """A script of the page, from this server."""
 
     src: str
-    integrity: str = ""
     module: bool = False
 
 
