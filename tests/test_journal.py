@@ -1,5 +1,7 @@
 """The journal: nothing is lost or reordered, and what was shown survives a kill."""
 
+import os
+import secrets
 import subprocess
 import sys
 import threading
@@ -22,6 +24,20 @@ def story() -> Story:
 
 def address(folder: Path) -> str:
     return f"sqlite:///{folder}/journal.db"
+
+
+def test_a_postgresql_journal_is_the_same() -> None:
+    if not (database := os.environ.get("LAB_TEST_DATABASE")):
+        pytest.skip("LAB_TEST_DATABASE names no PostgreSQL database")
+    session, records = secrets.token_hex(8), [Recorded(seq, seq / 7, event) for seq, event in story().events]
+    journal = Journal(database)
+    assert append(journal, session, records) == [None] * len(records)
+    assert append(journal, session, records[:1]) != [None], "a number is given once"
+    journal.close()
+    again = Journal(database)
+    assert again.read(session) == records
+    assert session in [each for each, _ in again.read_kind("SessionStarted")]
+    again.close()
 
 
 def append(journal: Journal, session: str, records: list[Recorded]) -> list[Exception | None]:

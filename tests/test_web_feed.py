@@ -29,7 +29,9 @@ HOSTILE = '<script>alert(1)</script><b hx-get="/x" onclick=x>bold</b> [a](javasc
 
 
 def rows(html: str) -> list[str]:
-    return [x.attributes["id"] for x in find(html) if "data-event" in x.attributes or x.attributes.get("id") == "cut-line"]
+    return [
+        x.attributes["id"] for x in find(html) if "data-event" in x.attributes or x.attributes.get("id") == "cut-line"
+    ]
 
 
 def troubled_session() -> FoldedSession:
@@ -194,7 +196,9 @@ def test_a_second_compaction_moves_the_line_and_dims_what_it_removes() -> None:
     above = [x for x in order[:place] if " entry" in x.attributes["class"]]
     assert all("no longer in context" in x.text for x in above)
     removed = {x.attributes["data-seq"] for x in above}
-    assert removed == {str(x.seq) for made in session.state.compactions for x in made.removed if x.category != "summary"}
+    assert removed == {
+        str(x.seq) for made in session.state.compactions for x in made.removed if x.category != "summary"
+    }
     sent = [str(entry.seq) for entry in session.state.context.entries]
     shown = [row.attributes["data-seq"] for row in find(render_feed(session, model)) if "data-event" in row.attributes]
     assert [seq for seq in shown if seq in sent] == sent and not set(shown) & removed
@@ -253,7 +257,9 @@ def test_a_reply_that_streams_is_shown_again_after_a_reload() -> None:
     session.call_started()
     session.partial = (1, "Half <a", "hm")
     [update] = render_partial(session, VIEWER)
-    assert update.target_id == "model-call-1" and update.mode == "replace" and update.html in render_feed(session, VIEWER)
+    assert (
+        update.target_id == "model-call-1" and update.mode == "replace" and update.html in render_feed(session, VIEWER)
+    )
     assert find(update.html, id="model-call-1-text")[0].text == "Half <a"
     assert find(update.html, id="model-call-1-reasoning")[0].text == "hm"
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from harness import events as e
+from harness.session import SETTING_MAX
 from harness.sizes import CATEGORIES, Usage
 from tests.web_html import elements, figure, find
 from tests.web_session import FoldedSession, compacted_session, first_task, second_task
@@ -103,7 +104,8 @@ def test_the_dry_run_says_what_would_happen_and_changes_nothing(budget: int) -> 
         assert figure(html, "dry.chars") == str(measured) == figure(html, "dry.frees")
     else:
         assert figure(html, "dry.measured") == str(measured) and "nothing would be cut" in str(html)
-    assert find(html, id="budget-number")[0].attributes["value"] == str(budget)
+    [field] = find(html, id="budget-number")
+    assert (field.attributes["value"], field.attributes["max"]) == (str(budget), str(SETTING_MAX))
     assert elements(html)[0].attributes["id"] == "dry-run" and session.records == before
 
 

@@ -15,6 +15,8 @@ Kind = Literal["add", "del", "hunk", "same"]
 # The argument that says most about a call, by the names that the tools use.
 KEY_ARGUMENTS = ("path", "command", "pattern")
 KEY_CHARS = 160
+# Messages that a compaction's row repeats; those before them stand in the feed above it.
+MOST_ORIGINALS = 100
 # Unicode's controls of the writing direction.
 _TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -48,9 +50,10 @@ class CallDetail:
 
 @dataclass(frozen=True, slots=True)
 class CompactionDetail:
-    """The messages that a summary stands for, whole and in order."""
+    """The messages that a summary stands for, whole and in order: the newest of them, and how many there are."""
 
     originals: tuple[Entry, ...]
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,11 @@ def call_detail(event: CallEvent, before: Sequence[e.Event]) -> CallDetail:
 def visible(text: str) -> str:
     """Return `text` with signs that turn the writing around spelled out: what is allowed must be what is read."""
     return _TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def compaction_detail(removed: Sequence[Entry]) -> CompactionDetail:
+    """Build what a compaction's row shows beside its summary."""
+    return CompactionDetail(tuple(removed[-MOST_ORIGINALS:]), len(removed))
 
 
 def first_line(text: str) -> str:

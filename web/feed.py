@@ -10,12 +10,13 @@ from markupsafe import Markup
 
 from harness import events as e
 from harness.journal import Recorded
-from web.details import CompactionDetail, Detail, PartialDetail, call_detail
+from web.details import Detail, PartialDetail, call_detail, compaction_detail
 from web.parts import entry_at, in_model_view, model_start, part_before
 from web.rows import Cut, Row, at, earlier, row_id
 from web.shown import Shown
 from web.status import state_of
 from web.viewer import Viewer
+
 
 def render_feed(session: Shown, viewer: Viewer, *, until: int | None = None) -> Markup:
     """Return the newest rows of the feed in the viewer's view, as the inside of the list.
@@ -128,6 +129,6 @@ def _detail(session: Shown, recorded: Recorded) -> Detail | None:
             return PartialDetail(session.partial[1], session.partial[2])
         case e.ContextCompacted():
             removed = [each.removed for each in session.state.compactions if each.seq == recorded.seq]
-            return CompactionDetail(removed[0] if removed else ())
+            return compaction_detail(removed[0] if removed else ())
         case _:
             return None

@@ -28,8 +28,8 @@ class GroupView:
 
 
 def samples_of(lab: Lab, state: State, language: Language) -> tuple[GroupView, ...]:
-    """Return the lab's tasks by group; a sample counts as done when its task has ended."""
-    done = {task.sample for task in state.tasks if task.sample and task.ended}
+    """Return the lab's tasks by group; a sample counts as done when its task was answered."""
+    done = {task.sample for task in state.tasks if task.sample and task.ended == "answered"}
     ids = [sample.id for group in lab.groups for sample in group.samples]
     following = next((sample_id for sample_id in ids if sample_id not in done), "")
     return tuple(

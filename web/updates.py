@@ -108,7 +108,7 @@ def _row(session: Shown, recorded: Recorded, row: Row, viewer: Viewer) -> list[U
 
 
 def _cut_updates(session: Shown, compacted: Recorded, viewer: Viewer) -> list[Update]:
-    """Move the line of the cut point. The rows stay as they are: those above the line are dimmed by where they stand."""
+    """Move the line of the cut point. No row changes: those above the line are dimmed by where they stand."""
     cut = cut_of(session, compacted.seq)
     assert cut, "a compaction has set it"
     return [Update("cut-line", "", "remove"), Update(cut.above, render_cut(cut, viewer), "before")]

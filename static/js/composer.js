@@ -1,10 +1,11 @@
-// The box for a task: Ctrl+Enter or Cmd+Enter sends, and it is emptied only when the server has taken the text.
+// The box for a task: Enter sends, Shift+Enter is a new line, and it is emptied only when the server has taken the text.
 export function watchComposer() {
   const form = document.querySelector("#composer");
   if (!form) return;
   form.addEventListener("keydown", (event) => {
-    // While an input method composes, Enter belongs to it.
-    if (event.key !== "Enter" || event.isComposing || !(event.ctrlKey || event.metaKey)) return;
+    // While an input method composes, Enter belongs to it; on a phone there is no other way to a new line.
+    if (event.key !== "Enter" || event.isComposing || event.shiftKey) return;
+    if (matchMedia("(pointer: coarse)").matches && !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
     form.requestSubmit();
   });
