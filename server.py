@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.discovery import Lab, find, find_labs
-from harness.gateway import Gateway
 from harness.journal import Journal
 from harness.library import Library, Setup
-from harness.local_model import LocalModel
-from harness.model_errors import ModelError
+from harness.model.errors import ModelError
+from harness.model.gateway import Gateway
+from harness.model.local_model import LocalModel
+from harness.model.provider import Provider, choose, read_environment, settled
 from harness.ownership import claim
 from harness.problems import Problem
-from harness.provider import Provider, choose, read_environment, settled
-from harness.sandbox import Sandbox, detect
+from harness.sandbox.detect import Sandbox, detect
 from harness.session import SETTING_MAX
 from harness.session_events import ModelChosen
 from offline_model.server import WINDOW, OfflineServer

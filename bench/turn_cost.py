@@ -32,9 +32,7 @@ def turn(state: State, seq: int) -> float:
     request = state.request()
     parts, digest = dict(state.context.totals), state.context.digest(request.model)
     call = len(state.calls) + 1
-    started = e.ModelCallStarted(
-        call=call, task=1, turn=1, messages=len(request.messages), parts=parts, digest=digest
-    )
+    started = e.ModelCallStarted(call=call, task=1, turn=1, messages=len(request.messages), parts=parts, digest=digest)
     state.apply(seq, started)
     ended = {"finish": "stop", "usage": Usage(1, 1), "seconds": 0.0, "calls": (), "reasoning": ""}
     state.apply(seq + 1, e.ModelCallEnded(call=call, task=1, turn=1, text=WORDS, **ended))

@@ -19,9 +19,9 @@ from harness.events import (
     SummaryCallEnded,
     SummaryCallStarted,
 )
-from harness.gateway import Gateway
 from harness.messages import SummaryMessage
-from harness.model_errors import ModelError
+from harness.model.errors import ModelError
+from harness.model.gateway import Gateway
 from harness.replay import State, TaskRecord
 from harness.request import Request, digest
 from harness.sizes import Size, Usage

@@ -10,19 +10,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness import tokens
+from harness.coding_tools.workspace_copy import copy_workspace
 from harness.discovery import BASE_LAB, Lab, find, load
 from harness.events import SessionStarted, TaskEnded, TaskStarted
-from harness.gateway import Gateway
 from harness.hooks import Extension
 from harness.journal import Journal, Recorded
 from harness.loop import results_for_open_calls
 from harness.messages import AssistantMessage, clean
+from harness.model.gateway import Gateway
 from harness.replay import State, fold
-from harness.sandbox import Sandbox
+from harness.sandbox.detect import Sandbox
 from harness.session import Session
 from harness.session_events import ModelChosen
 from harness.workspace import Workspace
-from harness.workspace_copy import copy_workspace
 
 # For every session: turns a task may take, seconds that an approval waits.
 DEFAULTS = {"step_limit": 30, "approval_seconds": 300}

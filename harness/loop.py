@@ -13,12 +13,12 @@ from typing import Any, Literal
 from harness import events as e
 from harness.agent import Agent
 from harness.calls import REPEATS_ENDED, Approve, Calls
-from harness.gateway import Gateway
 from harness.hooks import Extension, at_the_end
 from harness.messages import ToolCall, clean
-from harness.model_errors import ModelError
+from harness.model.errors import ModelError
+from harness.model.gateway import Gateway
+from harness.model.reply import Reply
 from harness.replay import State
-from harness.reply import Reply
 from harness.request import Request, digest
 from harness.sizes import Usage
 from harness.tools import Tool

@@ -14,11 +14,11 @@ from harness import events as e
 from harness import hooks
 from harness.approvals import Approvals
 from harness.discovery import Lab
-from harness.gateway import Gateway
 from harness.hooks import Extension
 from harness.journal import Journal, JournalError, Recorded
 from harness.loop import Surroundings, run_task
 from harness.messages import clean
+from harness.model.gateway import Gateway
 from harness.replay import State
 from harness.session_events import ModelChosen
 from harness.subscription import Feed, Subscription

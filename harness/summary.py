@@ -16,7 +16,7 @@ from harness.compaction import Summary
 from harness.context import Entry
 from harness.events import SummaryCallEnded
 from harness.messages import AssistantMessage, SummaryMessage, ToolResult, UserMessage
-from harness.model_errors import ModelError
+from harness.model.errors import ModelError
 from harness.sizes import Usage
 
 # What the summariser reads, in characters (lab 07 of the course): a message, a call's arguments, the whole.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.messages import clean
-from harness.sandbox import NOT_DETECTED, Sandbox
+from harness.sandbox.detect import NOT_DETECTED, Sandbox
 from harness.tools import ToolError
 
 _FOLDERS = frozenset({".git", ".ssh", ".gnupg", ".aws", ".kube"})

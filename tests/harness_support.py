@@ -8,12 +8,12 @@ from pathlib import Path
 
 from harness.discovery import find, find_labs
 from harness.events import Event, ModelCallEnded
-from harness.gateway import Gateway
 from harness.journal import Journal
 from harness.library import Library, Setup
-from harness.provider import choose
+from harness.model.gateway import Gateway
+from harness.model.provider import choose
 from harness.replay import rebuild
-from harness.sandbox import Sandbox, detect
+from harness.sandbox.detect import Sandbox, detect
 from harness.session import Session
 from harness.session_events import ModelChosen
 from offline_model.server import OfflineServer

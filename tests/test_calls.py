@@ -8,7 +8,7 @@ import pytest
 
 from harness import events as e
 from harness.calls import REPEATS_ENDED, REPEATS_REFUSED, RESULT_CHARS, Calls
-from harness.files import file_tools
+from harness.coding_tools.files import file_tools
 from harness.messages import ToolCall
 from harness.tools import Tool, ToolError
 from harness.workspace import Workspace

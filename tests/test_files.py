@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.files import file_tools
-from harness.text_file import NotText, detect_encoding
+from harness.coding_tools.files import file_tools
+from harness.coding_tools.text_file import NotText, detect_encoding
 from harness.tools import ToolError
 from harness.workspace import Workspace
 

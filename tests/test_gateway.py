@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from harness.gateway import Gateway
 from harness.messages import ToolCall
-from harness.model_errors import ModelError
-from harness.provider import Provider
-from harness.reply import Reply
+from harness.model.errors import ModelError
+from harness.model.gateway import Gateway
+from harness.model.provider import Provider
+from harness.model.reply import Reply
+from harness.model.windows import Listed
 from harness.request import Request
 from harness.sizes import Usage
-from harness.windows import Listed
 from tests.wire_server import Answer, WireServer, delta, event, refusal, stream_of
 
 USAGE = {"prompt_tokens": 40, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 32}}

@@ -8,8 +8,8 @@ import pytest
 
 from harness import events as e
 from harness.calls import Calls
+from harness.coding_tools.files import file_tools
 from harness.discovery import LabError, find_labs
-from harness.files import file_tools
 from harness.hooks import Extension
 from harness.journal import Journal, Recorded
 from harness.messages import ToolCall

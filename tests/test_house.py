@@ -20,10 +20,10 @@ MAY_IMPORT = {
     "labs": {"harness"},
 }
 ONE_PLACE = {
-    "openai": "harness/gateway.py",
+    "openai": "harness/model/gateway.py",
     "tiktoken": "harness/tokens.py",
     "sqlalchemy": "harness/journal.py",
-    "xllamacpp": "harness/local_server.py",
+    "xllamacpp": "harness/model/local_server.py",
 }
 
 

@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from harness.gateway import Gateway
-from harness.local_model import LocalModel, check_file
-from harness.model_errors import ModelError
+from harness.model.errors import ModelError
+from harness.model.gateway import Gateway
+from harness.model.local_model import LocalModel, check_file
+from harness.model.provider import Provider, choose, settled
 from harness.problems import Problem
-from harness.provider import Provider, choose, settled
 from harness.request import Request
 
 ROOT = Path(__file__).parent.parent
@@ -135,7 +135,7 @@ def test_only_who_knows_the_address_may_ask_it(served: Provider) -> None:
 @needs_model
 def test_the_child_ends_when_we_are_killed() -> None:
     script = (
-        "import sys, time; from pathlib import Path; from harness.local_model import LocalModel\n"
+        "import sys, time; from pathlib import Path; from harness.model.local_model import LocalModel\n"
         "model = LocalModel(Path(sys.argv[1])); model.start(); print(model.pid, flush=True); time.sleep(60)"
     )
     parent = subprocess.Popen([sys.executable, "-c", script, GGUF], cwd=ROOT, stdout=subprocess.PIPE)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model_errors import DETAIL_CHARS, ModelError, classify, detail, wait_before
+from harness.model.errors import DETAIL_CHARS, ModelError, classify, detail, wait_before
 
 
 def error(message: str, **more: Any) -> dict[str, Any]:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.problems import Problem
-from harness.provider import (
+from harness.model.provider import (
     NO_KEY,
     Provider,
     choose,
@@ -13,7 +12,8 @@ from harness.provider import (
     read_environment,
     settled,
 )
-from harness.windows import Listed, read_list, window_of
+from harness.model.windows import Listed, read_list, window_of
+from harness.problems import Problem
 
 DEEPSEEK = {"DEEPSEEK_API_KEY": "sk-deep"}
 OPENAI = {"OPENAI_API_KEY": "sk-open"}

@@ -21,9 +21,7 @@ def test_the_extension_works_as_written_and_does_not_move_the_cut(tmp_path: Path
     brief.mkdir(parents=True)
     for name in ("01-mini-coding-agent", "07-context-management"):
         (labs / name).symlink_to(ROOT / "labs" / name)
-    (brief / "lab.toml").write_text(
-        (ROOT / "labs/01-mini-coding-agent/lab.toml").read_text("utf-8")
-    )
+    (brief / "lab.toml").write_text((ROOT / "labs/01-mini-coding-agent/lab.toml").read_text("utf-8"))
     (brief / "extension.py").write_text(EXTENSION)
 
     async def scenario() -> None:

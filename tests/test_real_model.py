@@ -1,6 +1,6 @@
 """The same flows against a real model server, when LAB_TEST_BASE_URL names one. Never what such a model says.
 
-A small one does: start `uv run --group local python -m harness.local_model FILE.gguf 4096`, which prints its
+A small one does: start `uv run --group local python -m harness.model.local_model FILE.gguf 4096`, which prints its
 address, and set LAB_TEST_BASE_URL to that.
 """
 
@@ -13,13 +13,13 @@ import pytest
 
 from harness import events as e
 from harness.discovery import find, find_labs
-from harness.gateway import Gateway
 from harness.journal import Journal
 from harness.library import Library, Setup
-from harness.provider import choose, settled
+from harness.model.gateway import Gateway
+from harness.model.provider import choose, settled
 from harness.replay import fold, rebuild
 from harness.request import digest
-from harness.sandbox import detect
+from harness.sandbox.detect import detect
 from harness.session import Session
 from harness.session_events import ModelChosen
 from tests.harness_support import ROOT, events

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.messages import ToolCall
-from harness.reply import Assembly, Reply
+from harness.model.reply import Assembly, Reply
+from harness.model.usage import read_usage
 from harness.sizes import Usage
-from harness.usage import read_usage
 from tests.wire_server import delta
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import bubblewrap, landlock, seatbelt, system_paths
-from harness.sandbox import KINDS, NOT_DETECTED, Kind, Sandbox, detect
-from harness.shell import bash
+from harness.coding_tools.shell import bash
+from harness.sandbox import bubblewrap, landlock, seatbelt, system_paths
+from harness.sandbox.detect import KINDS, NOT_DETECTED, Kind, Sandbox, detect
 from harness.tools import ToolError
 from harness.workspace import Workspace
 
@@ -222,9 +222,8 @@ def test_an_interpreter_inside_a_hidden_folder_still_runs() -> None:
 def test_landlock_refuses_what_it_cannot_read() -> None:
     if not landlock.abi():
         pytest.skip("no Landlock here")
-    code = (
-        "import json, sys; from harness import landlock; landlock.restrict(landlock.Rules(**json.loads(sys.argv[1])))"
-    )
+    code = "import json, sys; from harness.sandbox import landlock as found; "
+    code += "found.restrict(found.Rules(**json.loads(sys.argv[1])))"
     rules = {"abi": 99, "read": [], "write": ["/nowhere"]}
     subprocess.run(
         [sys.executable, "-c", code, json.dumps(rules)], check=True, timeout=30, cwd=Path(__file__).parent.parent

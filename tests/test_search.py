@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.search import search, search_tool
+from harness.coding_tools.search import search, search_tool
 from harness.tools import ToolError
 from harness.workspace import Workspace
 
@@ -30,7 +30,7 @@ def find(root: Path, pattern: str, path: str | None = None) -> str:
 
 def workers() -> list[int]:
     mine = psutil.Process().children(recursive=True)
-    return [process.pid for process in mine if "harness.search_worker" in " ".join(process.cmdline())]
+    return [process.pid for process in mine if "harness.coding_tools.search_worker" in " ".join(process.cmdline())]
 
 
 def test_matching_lines_come_in_a_stable_order(root: Path) -> None:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.excerpt import Excerpt
-from harness.files import file_tools
-from harness.sandbox import Kind, Sandbox, detect
-from harness.shell import bash_tool
+from harness.coding_tools.files import file_tools
+from harness.coding_tools.shell import bash_tool
+from harness.sandbox.detect import Kind, Sandbox, detect
+from harness.sandbox.excerpt import Excerpt
 from harness.tools import Arguments, ToolError
 from harness.workspace import Workspace
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.messages import ToolCall
-from harness.reply import Reply
+from harness.model.reply import Reply
+from harness.model.text_calls import find_calls, take_calls
 from harness.sizes import Usage
-from harness.text_calls import find_calls, take_calls
 
 OFFERED = ("read", "write", "bash")
 TICKS = "```"

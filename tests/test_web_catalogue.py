@@ -9,8 +9,8 @@ from typing import get_args
 import pytest
 
 from harness import events as e
-from harness.model_errors import Kind
-from harness.sandbox import Code
+from harness.model.errors import Kind
+from harness.sandbox.detect import Code
 from web.catalogue import flatten, load
 from web.pages import TEMPLATES
 from web.words import LANGUAGES, Entry, Words, language_of

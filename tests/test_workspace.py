@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.sandbox import Sandbox
+from harness.coding_tools.workspace_copy import MAX_FILES, WorkspaceError, copy_workspace
+from harness.sandbox.detect import Sandbox
 from harness.tools import ToolError
 from harness.workspace import Workspace, is_protected
-from harness.workspace_copy import MAX_FILES, WorkspaceError, copy_workspace
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from harness import provider
+from harness.model import provider
 from web.settings import WebSettings
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")

@@ -50,10 +50,14 @@ class CallDetail:
 
 @dataclass(frozen=True, slots=True)
 class CompactionDetail:
-    """The messages that a summary stands for, whole and in order: the newest of them, and how many there are."""
+    """The messages that a summary stands for, whole and in order: the newest of them, and how many there are.
+
+    earlier: characters of JSON of the summary that it replaced, which no strategy measures; 0 without one.
+    """
 
     originals: tuple[Entry, ...]
     count: int
+    earlier: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,8 @@ def visible(text: str) -> str:
 
 def compaction_detail(removed: Sequence[Entry]) -> CompactionDetail:
     """Build what a compaction's row shows beside its summary."""
-    return CompactionDetail(tuple(removed[-MOST_ORIGINALS:]), len(removed))
+    earlier = sum(entry.size.chars for entry in removed if entry.category == "summary")
+    return CompactionDetail(tuple(removed[-MOST_ORIGINALS:]), len(removed), earlier)
 
 
 def first_line(text: str) -> str:

@@ -1,8 +1,8 @@
 """Lab 01: the mini coding agent's five tools and its working rules."""
 
-from harness.files import file_tools
-from harness.search import search_tool
-from harness.shell import bash_tool
+from harness.coding_tools.files import file_tools
+from harness.coding_tools.search import search_tool
+from harness.coding_tools.shell import bash_tool
 from harness.tools import Tool
 from harness.workspace import Workspace
 

@@ -33,7 +33,7 @@ export function keepScroll() {
 
 const compactions = () => document.querySelectorAll('#feed [data-event="ContextCompacted"]');
 
-function scroller() {
+export function scroller() {
   for (let each = document.querySelector("#feed"); each && each !== document.body; each = each.parentElement) {
     if (/auto|scroll/.test(getComputedStyle(each).overflowY) && each.scrollHeight > each.clientHeight) return each;
   }

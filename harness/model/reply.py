@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from harness.messages import ToolCall, clean
+from harness.model.usage import read_usage
 from harness.sizes import Usage
-from harness.usage import read_usage
 
 Kind = Literal["text", "reasoning"]
 Delta = tuple[str, Kind]

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 
-from harness.model_errors import detail
+from harness.model.errors import detail
+from harness.model.windows import Listed, window_of
 from harness.problems import Problem
-from harness.windows import Listed, window_of
 
 DEEPSEEK_ADDRESS = "https://api.deepseek.com"
 DEEPSEEK_MODEL = "deepseek-flash"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.messages import clean
 from harness.problems import Problem
-from harness.sandbox import NOT_DETECTED, Sandbox
+from harness.sandbox.detect import NOT_DETECTED, Sandbox
 from harness.workspace import Workspace, is_protected
 
 MAX_FILES = 20_000

@@ -11,13 +11,13 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
-from harness.adapted import Adapted
-from harness.model_errors import ModelError, classify, detail, wait_before
-from harness.provider import NO_KEY, Provider, is_loopback
-from harness.reply import Assembly, Kind, Reply
+from harness.model.adapted import Adapted
+from harness.model.errors import ModelError, classify, detail, wait_before
+from harness.model.provider import NO_KEY, Provider, is_loopback
+from harness.model.reply import Assembly, Kind, Reply
+from harness.model.text_calls import take_calls
+from harness.model.windows import Listed, read_list
 from harness.request import Request
-from harness.text_calls import take_calls
-from harness.windows import Listed, read_list
 
 OnDelta = Callable[[str, Kind], None]
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.text_file import NotText, load
+from harness.coding_tools.text_file import NotText, load
 from harness.workspace import is_protected
 
 MAX_FILE_BYTES = 5_000_000

@@ -8,10 +8,10 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from harness.coding_tools.reading import missing, read_tool
+from harness.coding_tools.replacing import replaced
+from harness.coding_tools.text_file import NotText, TextFile, load
 from harness.messages import clean
-from harness.reading import missing, read_tool
-from harness.replacing import replaced
-from harness.text_file import NotText, TextFile, load
 from harness.tools import Arguments, Tool, ToolError
 from harness.workspace import Workspace
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.messages import ToolCall, clean
-from harness.reply import Reply
+from harness.model.reply import Reply
 
 Found = tuple[str, dict[str, Any]]
 Parsed = tuple[int, list[Found]]

@@ -16,8 +16,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from harness import landlock, process_tree
-from harness.limits import MAX_ADDRESSES, MAX_FILE, MAX_MEMORY, MAX_OPEN_FILES, MAX_PROCESSES
+from harness.sandbox import landlock, process_tree
+from harness.sandbox.limits import MAX_ADDRESSES, MAX_FILE, MAX_MEMORY, MAX_OPEN_FILES, MAX_PROCESSES
 
 # Looking at the processes takes at most a fifth of the time. Seconds.
 _SHORTEST, _LONGEST, _LOOK_SHARE = 0.02, 0.2, 4

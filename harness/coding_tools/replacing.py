@@ -5,7 +5,7 @@ Pure: knows nothing of files on disk.
 
 import difflib
 
-from harness.text_file import TextFile
+from harness.coding_tools.text_file import TextFile
 from harness.tools import ToolError
 
 _COMPARED_LINES = 5_000

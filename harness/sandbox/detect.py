@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness import bubblewrap, landlock, seatbelt, system_paths
-from harness.command import Plan, supervisor_command
+from harness.sandbox import bubblewrap, landlock, seatbelt, system_paths
+from harness.sandbox.command import Plan, supervisor_command
 
 Kind = Literal["bubblewrap", "landlock", "sandbox-exec", "none"]
 Code = Literal["bubblewrap", "landlock", "landlock_network_open", "sandbox_exec", "none", "no_bash", "not_detected"]
@@ -60,7 +60,7 @@ def detect(hidden: Iterable[Path] = (), kinds: Iterable[Kind] = KINDS) -> Sandbo
     bash = _find_bash()
     if not bash:
         return Sandbox("none", "no_bash", "no bash was found")
-    own = Path(__file__).resolve().parent.parent
+    own = Path(__file__).resolve().parents[2]
     away = tuple(dict.fromkeys([own, *(path.resolve() for path in hidden)]))
     readable = system_paths.readable(away) if os.name == "posix" else ()
     failures: list[str] = []

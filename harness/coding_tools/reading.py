@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
+from harness.coding_tools.text_file import SAMPLE_BYTES, NotText, detect_encoding, open_regular
 from harness.messages import clean
-from harness.text_file import SAMPLE_BYTES, NotText, detect_encoding, open_regular
 from harness.tools import Arguments, Tool, ToolError
 from harness.workspace import Workspace, is_protected
 

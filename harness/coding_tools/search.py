@@ -8,9 +8,9 @@ import json
 from contextlib import suppress
 from typing import Any
 
-from harness.command import bare_environment, module_command
+from harness.coding_tools.reading import missing
 from harness.messages import clean
-from harness.reading import missing
+from harness.sandbox.command import bare_environment, module_command
 from harness.tools import Arguments, Tool, ToolError
 from harness.workspace import Workspace
 
@@ -55,7 +55,11 @@ async def _worker(order: dict[str, Any], seconds: float) -> tuple[list[str], dic
     """Run the worker; return the lines that it found and its last word, {} when it was cut off."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        *module_command("harness.search_worker"), stdin=pipe, stdout=pipe, env=bare_environment(), limit=1 << 20
+        *module_command("harness.coding_tools.search_worker"),
+        stdin=pipe,
+        stdout=pipe,
+        env=bare_environment(),
+        limit=1 << 20,
     )
     assert process.stdin and process.stdout
     lines: list[str] = []

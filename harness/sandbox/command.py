@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.excerpt import Excerpt
-from harness.landlock import Rules
-from harness.limits import MAX_OUTPUT
+from harness.sandbox.excerpt import Excerpt
+from harness.sandbox.landlock import Rules
+from harness.sandbox.limits import MAX_OUTPUT
 
 End = Literal["exit", "time", "output", "processes", "memory", "lost"]
 
@@ -50,14 +50,14 @@ class Outcome:
 
 def module_command(name: str) -> list[str]:
     """Return the command line that runs `main()` of the module `name` in a bare Python of its own."""
-    root = str(Path(__file__).resolve().parent.parent)
+    root = str(Path(__file__).resolve().parents[2])
     code = f"import sys; sys.path.insert(0, sys.argv[1]); from {name} import main; main()"
     return [sys.executable, "-I", "-S", "-B", "-c", code, root]
 
 
 def supervisor_command() -> list[str]:
     """Return the supervisor's command line. It reads a plan as one line of JSON, and ends when its input does."""
-    return module_command("harness.supervisor")
+    return module_command("harness.sandbox.supervisor")
 
 
 def bare_environment() -> dict[str, str]:

@@ -10,11 +10,11 @@ import signal
 import tempfile
 from pathlib import Path
 
-from harness import windows_command
-from harness.command import Outcome, run
-from harness.limits import MAX_MEMORY, MAX_OUTPUT, MAX_PROCESSES
 from harness.messages import clean
-from harness.sandbox import Sandbox, plan
+from harness.sandbox import windows_command
+from harness.sandbox.command import Outcome, run
+from harness.sandbox.detect import Sandbox, plan
+from harness.sandbox.limits import MAX_MEMORY, MAX_OUTPUT, MAX_PROCESSES
 from harness.tools import Arguments, Tool, ToolError
 from harness.workspace import Workspace
 

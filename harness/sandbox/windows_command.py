@@ -4,9 +4,9 @@ import asyncio
 import os
 from pathlib import Path
 
-from harness.command import Outcome
-from harness.excerpt import Excerpt
-from harness.limits import MAX_OUTPUT
+from harness.sandbox.command import Outcome
+from harness.sandbox.excerpt import Excerpt
+from harness.sandbox.limits import MAX_OUTPUT
 
 _NAMES = ("SYSTEMROOT", "SYSTEMDRIVE", "PATH", "PATHEXT", "TEMP", "TMP", "COMSPEC", "WINDIR")
 _PIECE = 65_536

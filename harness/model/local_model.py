@@ -44,13 +44,13 @@ class LocalModel:
         check_file(self.file)
         if find_spec("xllamacpp") is None:
             raise Problem("gguf_package")
-        command = [sys.executable, "-m", "harness.local_server", str(self.file.resolve()), str(self.window)]
+        command = [sys.executable, "-m", "harness.model.local_server", str(self.file.resolve()), str(self.window)]
         self._child = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=Path(__file__).parent.parent,
+            cwd=Path(__file__).parents[2],
             # Ctrl-C in the terminal is for us; we end the child.
             start_new_session=True,
         )

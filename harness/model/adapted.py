@@ -1,6 +1,6 @@
 """Optional fields of a request that one server refuses, learned from its words. Knows nothing of HTTP."""
 
-from harness.model_errors import ModelError
+from harness.model.errors import ModelError
 from harness.request import Request, dump
 
 # Some older servers and some hosted ones know no `stream_options`; OpenAI's newer models want the limit on

@@ -1,0 +1,1 @@
+"""The tools of lab 01, and the copy of the folder that they work on."""

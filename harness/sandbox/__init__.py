@@ -1,0 +1,1 @@
+"""How commands are run and confined. Imports nothing else of the harness."""
