@@ -45,6 +45,12 @@ def header_of(session: Shown, viewer: Viewer, sandbox: str) -> Header:
     return Header(lab.number, in_language(lab.title, viewer.language), *names, sandbox)
 
 
+def _own_folder(session: Shown) -> str:
+    """Return the name of the folder that the session works in, or "" when it is the lab's own."""
+    started = session.state.started
+    return started.workspace if started and started.workspace != session.lab.demo else ""
+
+
 def render_session(
     session: Shown, viewer: Viewer, *, sandbox: str, dry: int | None = None, before: int | None = None
 ) -> str:
@@ -62,6 +68,8 @@ def render_session(
         state_code=state_of(session),
         header=header_of(session, viewer, sandbox),
         goal=in_language(lab.goal, viewer.language),
+        folder=_own_folder(session),
+        demo=lab.demo,
         groups=samples_of(lab, session.state, viewer.language),
         text=viewer.pages.texts.of(lab, viewer.language),
         feed=render_earlier(session, viewer, before) if before else render_feed(session, viewer),
