@@ -2,17 +2,18 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from harness.discovery import find, find_labs
-from harness.events import Event, ModelCallEnded
-from harness.journal import Journal
+from harness.events import Event, ModelCallEnded, ModelCallStarted, SummaryCallStarted
+from harness.journal import Journal, Recorded
 from harness.library import Library, Setup
 from harness.model.gateway import Gateway
 from harness.model.provider import choose
 from harness.replay import rebuild
+from harness.request import digest
 from harness.sandbox.detect import Sandbox, detect
 from harness.session import Session
 from harness.session_events import ModelChosen
@@ -48,6 +49,8 @@ async def library(
     opened = Library(setup, Journal(f"sqlite:///{data / 'journal.db'}"), gateway)
     try:
         yield opened
+        for session in opened._open.values():
+            assert_digests(session.records)
     finally:
         await opened.close()
         await gateway.close()
@@ -114,6 +117,14 @@ def events(session: Session, *kinds: type[Event]) -> list[Event]:
 def names(session: Session) -> list[str]:
     """Return the names of the session's events, in order."""
     return [type(recorded.event).__name__ for recorded in session.records]
+
+
+def assert_digests(records: Sequence[Recorded]) -> None:
+    """Every request rebuilt from the journal has the digest that was recorded when it was sent."""
+    numbered = [(recorded.seq, recorded.event) for recorded in records]
+    for _, event in numbered:
+        if isinstance(event, ModelCallStarted | SummaryCallStarted):
+            assert digest(rebuild(numbered, event.call)) == event.digest, f"call {event.call}"
 
 
 def assert_rebuilt(session: Session, sent: list[bytes]) -> None:

@@ -19,7 +19,7 @@ from harness import events as e
 from harness.journal import Journal, Recorded
 from harness.replay import fold
 from tests.browser_support import until
-from tests.harness_support import ROOT
+from tests.harness_support import ROOT, assert_digests
 
 Start = Callable[..., str]
 Axe = Callable[[Page], list[str]]
@@ -53,6 +53,10 @@ class Command:
         if self.process.poll() is None:
             self.process.send_signal(how)
         self.process.wait(20)
+        journal = Journal(self.database)
+        for session, _ in journal.read_kind("SessionStarted"):
+            assert_digests(journal.read(session))
+        journal.close()
         if self.process.stdout:
             self.process.stdout.close()
 
