@@ -356,7 +356,7 @@ def test_a_finished_session_can_be_read_without_javascript(
     assert plain.locator('[data-event="ContextCompacted"]').count() == 1
     assert figure(plain, "compactions") == 1
     plain.get_by_role("link", name="Over turns").click()
-    assert plain.locator("svg").count() > 1
+    plain.locator("#panel svg").nth(1).wait_for(state="attached")
     plain.locator('[data-sample="3"]').click()
     end = time.monotonic() + 20
     while plain.locator('[data-event="TaskEnded"]').count() < 3 and time.monotonic() < end:

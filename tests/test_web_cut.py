@@ -106,6 +106,8 @@ def test_without_scripts_the_links_lead_back_and_forth(web: Web, page: Page) -> 
         assert older[0] == "row-2" and not set(newest) & set(older)
         assert plain.locator("#feed .entry .gone-mark >> nth=0").is_visible()
         plain.get_by_role("link", name="回到最新内容").click()
+        # A click returns when the new page begins, not when it is all there.
+        plain.locator("#cut-line").wait_for(state="attached")
         assert plain.locator("#cut-line").count() == 1
 
 
