@@ -120,10 +120,13 @@ def names(session: Session) -> list[str]:
 
 
 def assert_digests(records: Sequence[Recorded]) -> None:
-    """Every request rebuilt from the journal has the digest that was recorded when it was sent."""
+    """Every request rebuilt from the journal has the digest that was recorded when it was sent.
+
+    An event that a test tells by hand has none.
+    """
     numbered = [(recorded.seq, recorded.event) for recorded in records]
     for _, event in numbered:
-        if isinstance(event, ModelCallStarted | SummaryCallStarted):
+        if isinstance(event, ModelCallStarted | SummaryCallStarted) and event.digest:
             assert digest(rebuild(numbered, event.call)) == event.digest, f"call {event.call}"
 
 
