@@ -207,7 +207,9 @@ def test_a_denied_approval_runs_nothing(page: Page, start: Callable[..., Command
     click_sample(page, 2)
     wait_state(page, "waiting")
     assert "python3 -m unittest" in page.locator('[data-event="ApprovalRequested"]').inner_text()
-    assert axe(page) == [], "waiting"
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        assert axe(page) == [], f"waiting, {theme}"
     page.get_by_role("button", name="Deny", exact=True).click()
     wait_state(page, "idle")
     kinds = [type(recorded.event) for recorded in lab.records(page)]
