@@ -133,12 +133,15 @@ class HookFailed:
     detail: str
 
 
+EndReason = Literal["answered", "stopped", "step_limit", "repeated_call", "failed", "interrupted"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnded:
     """The task is over, for a reason that the catalogue explains."""
 
     task: int
-    reason: Literal["answered", "stopped", "step_limit", "repeated_call", "failed", "interrupted"]
+    reason: EndReason
     seconds: float
     detail: str = ""
 

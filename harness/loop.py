@@ -25,7 +25,6 @@ from harness.tools import Tool
 
 Show = Callable[[e.TextDelta], object]
 STOPPED_RESULT = "Stopped by the user before it had ended. What it had done until then may stand."
-Reason = Literal["answered", "stopped", "step_limit", "repeated_call", "failed", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class _Loop:
         self._agent = Agent(around.state, around.emit, around.gateway)
         self._calls = Calls(around.tools, around.emit, around.approve, around.state.settings["approval_seconds"])
 
-    async def run(self) -> tuple[Reason, str]:
+    async def run(self) -> tuple[e.EndReason, str]:
         """Take turns until the task ends; return why, and the detail of a failure."""
         reason, detail = await self._take_turns()
         # Without this the next task would meet the same overflow again.
@@ -88,7 +87,7 @@ class _Loop:
             await self._compact()
         return reason, detail
 
-    async def _take_turns(self) -> tuple[Reason, str]:
+    async def _take_turns(self) -> tuple[e.EndReason, str]:
         empty = 0
         while self._turn < self._state.settings["step_limit"]:
             self._turn += 1

@@ -23,7 +23,6 @@ class ModelChosen:
     model: str
     provider: Literal["offline", "deepseek", "openai", "compatible", "local"]
     reason: str
-    address: str = ""
     window: int | None = None
     window_source: str = ""
 
