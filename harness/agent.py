@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from harness.compaction import Plan, Summary, refusal
-from harness.context import make_entry
+from harness.confirmations import Confirmations
+from harness.context import Entry, make_entry
 from harness.events import (
     BoundaryMeasured,
     CompactionRefused,
@@ -18,24 +19,29 @@ from harness.events import (
     Event,
     SummaryCallEnded,
     SummaryCallStarted,
+    SummaryProposed,
 )
 from harness.messages import SummaryMessage
 from harness.model.errors import ModelError
 from harness.model.gateway import Gateway
-from harness.replay import State, TaskRecord
+from harness.offline import offline_headers
+from harness.records import TaskRecord
+from harness.replay import State
 from harness.request import Request, digest
 from harness.sizes import Size, Usage
 from harness.tokens import size_of_message
 
 
 class Agent:
-    """The agent as an extension sees it, for the time of one task."""
+    """The agent as an extension sees it, for the time of one task. `confirmations` ask a person about a summary."""
 
-    def __init__(self, state: State, emit: Callable[[Event], object], gateway: Gateway) -> None:
+    def __init__(
+        self, state: State, emit: Callable[[Event], object], gateway: Gateway, confirmations: Confirmations
+    ) -> None:
         self.state = state
         self._emit = emit
         self._gateway = gateway
-        self._strategy = ""
+        self._confirmations = confirmations
 
     @property
     def task(self) -> TaskRecord:
@@ -50,13 +56,13 @@ class Agent:
     def measured(self, plan: Plan) -> None:
         """Report what a strategy counted and whether it acts."""
         outcome = "past" if plan.past else "within" if plan.removed else "none"
-        self._strategy = plan.strategy
         counted = {name: getattr(plan, name) for name in ("strategy", "unit", "measured", "budget")}
         self._emit(BoundaryMeasured(task=self.task.task, outcome=outcome, **counted))
 
-    def refuse(self, strategy: str, reason: str, detail: str = "") -> None:
+    def refuse(self, plan: Plan, reason: str, detail: str = "") -> None:
         """Report that a compaction was wanted and that everything stays as it was."""
-        self._emit(CompactionRefused(task=self.task.task, strategy=strategy, reason=reason, detail=detail))
+        wanted = {"strategy": plan.strategy, "trigger": plan.trigger}
+        self._emit(CompactionRefused(task=self.task.task, reason=reason, detail=detail, **wanted))
 
     async def ask(
         self, messages: tuple[dict[str, str], ...], *, attempt: int, clipped: int, max_tokens: int
@@ -76,13 +82,11 @@ class Agent:
         began = time.monotonic()
         answer = {"call": call, "task": task, "attempt": attempt}
         try:
-            reply = await self._gateway.stream(request, lambda text, kind: None)
+            reply = await self._gateway.stream(request, lambda text, kind: None, headers=offline_headers(self.state))
         except (ModelError, asyncio.CancelledError) as error:
             stopped = not isinstance(error, ModelError)
             spent = {"finish": "stopped" if stopped else error.kind, "seconds": time.monotonic() - began}
             self._emit(SummaryCallEnded(text="", usage=Usage(), **spent, **answer))
-            if stopped:
-                self.refuse(self._strategy, "stopped")
             raise
         finish = "tool_calls" if reply.calls and not reply.text.strip() else reply.finish
         spent = {"usage": reply.usage, "seconds": reply.seconds}
@@ -90,14 +94,20 @@ class Agent:
         self._emit(ended)
         return ended
 
+    async def confirm(self, plan: Plan, summary: Summary) -> str | None:
+        """Let a person change the summary before it takes effect; return its text, or None where it may not."""
+        seconds = self.settings["approval_seconds"]
+        named = {"call": summary.calls[-1], "task": self.task.task}
+        proposed = SummaryProposed(preface=summary.preface, text=summary.text, seconds=seconds, **named)
+        return await self._confirmations.ask(
+            proposed, lambda text: self._refusal(plan, self._entry(summary.preface, text))
+        )
+
     def compact(self, plan: Plan, summary: Summary) -> bool:
         """Replace what `plan` removes by `summary`, or refuse and change nothing; return whether it did."""
-        context = self.state.context
-        message = SummaryMessage(summary.preface, summary.text)
-        entry = make_entry(0, self.task.task, message, size_of_message)
-        running = self.state.running_task()
-        if reason := refusal(context, plan, entry, request=running.seq if running else 0):
-            self.refuse(plan.strategy, reason)
+        context, entry = self.state.context, self._entry(summary.preface, summary.text)
+        if reason := self._refusal(plan, entry):
+            self.refuse(plan, reason)
             return False
         removed = sum((each.size for each in context.entries[: len(plan.removed)]), Size())
         before = context.total
@@ -112,7 +122,14 @@ class Agent:
         )  # fmt: skip
         return True
 
+    def _entry(self, preface: str, text: str) -> Entry:
+        return make_entry(0, self.task.task, SummaryMessage(preface, text), size_of_message)
+
+    def _refusal(self, plan: Plan, summary: Entry) -> str:
+        running = self.state.running_task()
+        return refusal(self.state.context, plan, summary, request=running.seq if running else 0)
+
 
 def _cost(summary: Summary) -> dict[str, object]:
-    names = ("preface", "shortened", "calls", "usage", "seconds")
+    names = ("preface", "shortened", "calls", "usage", "seconds", "written", "focus")
     return {name: getattr(summary, name) for name in names} | {"summary": summary.text}

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from harness.events import ApprovalAnswered, ApprovalRequested, Event
+from harness.question import Question
 
 DENIED = "The user did not allow this call, so nothing was run. Do not try it another way; ask what to do."
 NO_ANSWER = "Nobody answered within {seconds} seconds, which means no: nothing was run. Ask what to do."
@@ -14,15 +15,18 @@ class Approvals:
 
     def __init__(self, emit: Callable[[Event], object]) -> None:
         self._emit = emit
-        self._answer: asyncio.Future[bool] | None = None
-        self.waiting: ApprovalRequested | None = None
+        self._question: Question[ApprovalRequested, bool] = Question()
+
+    @property
+    def waiting(self) -> ApprovalRequested | None:
+        """Return the call that waits, or None."""
+        return self._question.waiting
 
     async def ask(self, asked: ApprovalRequested) -> str:
         """Wait for a person's answer; return "" for yes, or the text that tells the model why not."""
-        self.waiting, self._answer = asked, asyncio.get_running_loop().create_future()
         self._emit(asked)
         try:
-            allowed = await asyncio.wait_for(self._answer, asked.seconds)
+            allowed = await self._question.ask(asked, asked.seconds)
         except TimeoutError:
             self._end(asked, allowed=False, by="timeout")
             return NO_ANSWER.format(seconds=asked.seconds)
@@ -35,12 +39,8 @@ class Approvals:
     def answer(self, call_id: str, *, allowed: bool) -> bool:
         """Take a person's answer; False when this call does not wait for one any more."""
         waits = self.waiting is not None and self.waiting.call_id == call_id
-        if not waits or self._answer is None or self._answer.done():
-            return False
-        self._answer.set_result(allowed)
-        return True
+        return waits and self._question.answer(allowed)
 
     def _end(self, asked: ApprovalRequested, *, allowed: bool, by: str) -> None:
-        self.waiting = self._answer = None
         call = {name: getattr(asked, name) for name in ("task", "call_id", "name", "arguments")}
         self._emit(ApprovalAnswered(allowed=allowed, by=by, **call))

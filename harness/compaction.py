@@ -42,7 +42,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary that could take effect, and what it cost. `shortened` says how it came under its limit."""
+    """A summary that could take effect, and what it cost. `shortened` says how it came under its limit.
+
+    written: what the model wrote, where a person changed it. focus: what a person asked to keep above all.
+    """
 
     preface: str
     text: str
@@ -50,10 +53,12 @@ class Summary:
     calls: tuple[int, ...]
     usage: Usage
     seconds: float
+    written: str = ""
+    focus: str = ""
 
 
-def plan_boundary(context: Context, *, task: int, budget: int) -> Plan:
-    """Plan the cut of lab 07: before the first message of `task`.
+def plan_boundary(context: Context, *, task: int, budget: int, trigger: str = "task ended") -> Plan:
+    """Plan the cut of lab 07: before the first message of `task`. `trigger` is a code that the catalogue explains.
 
     Measured are the characters of JSON of the finished tasks' messages. The summary of an earlier
     compaction is replaced too, but not measured: it has a limit of its own, and with it most tasks would
@@ -63,7 +68,7 @@ def plan_boundary(context: Context, *, task: int, budget: int) -> Plan:
     kept = context.entries[len(before) :]
     measured = sum(entry.size.chars for entry in before if entry.category != "summary")
     seqs = tuple(entry.seq for entry in before), tuple(entry.seq for entry in kept)
-    return Plan("task boundary", "task ended", "characters", budget, measured, *seqs)
+    return Plan("task boundary", trigger, "characters", budget, measured, *seqs)
 
 
 def refusal(context: Context, plan: Plan, summary: Entry, *, request: int = 0) -> str:

@@ -58,6 +58,8 @@ class ContextCompacted:
     measured, measured_after: what the strategy counted, and the summary in its place, in `unit`.
     before, after: the whole request.
     calls: the summary calls; usage, seconds: theirs together. shortened: "" or "asked" or "cut".
+    written: what the model wrote, where a person changed it before it took effect, else "".
+    focus: what a person asked to keep above all, else "".
     """
 
     number: int
@@ -80,13 +82,66 @@ class ContextCompacted:
     usage: Usage
     seconds: float
     model: str
+    written: str = ""
+    focus: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionAsked:
+    """A person asked to compact now. `keep`: how many of the newest tasks stay word for word."""
+
+    task: int
+    focus: str
+    keep: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryProposed:
+    """A summary waits for a person, who may change it before it takes effect. `seconds`: how long it waits.
+
+    call: the summary call that wrote it.
+    """
+
+    call: int
+    task: int
+    preface: str
+    text: str
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryAnswered:
+    """What became of a proposed summary; no answer in time, or a stop, means no.
+
+    text: as it stood then. changed: a person had changed it.
+    """
+
+    call: int
+    task: int
+    text: str
+    used: bool
+    by: Literal["person", "timeout", "stop"]
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionUndone:
+    """A person took back compaction `number`, the newest in force: what it removed stands in the context again.
+
+    before, after: the whole request.
+    """
+
+    number: int
+    before: Size
+    after: Size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionRefused:
-    """A compaction was wanted and did not take effect; the context is as it was. `reason` is a code."""
+    """A compaction was wanted and did not take effect; the context is as it was. reason, trigger: codes."""
 
     task: int
     strategy: str
     reason: str
     detail: str = ""
+    trigger: str = "task ended"

@@ -5,7 +5,7 @@ history is. Knows nothing of events; `replay` folds them into it.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harness.messages import AssistantMessage, Message, SummaryMessage, ToolResult, UserMessage
@@ -63,11 +63,13 @@ class Context:
         """Set what stands before every message; replaces what was set before."""
         self._system, self._tools = system, tools
         self.totals |= {"system": system_size, "tools": tools_size}
-        self._rebuild()
+        self._put(self.entries)
 
     def append(self, entry: Entry) -> None:
         """Add one message at the end."""
-        self._extend(entry.wire)
+        # First what can fail: a text that UTF-8 cannot carry must not leave half a message behind.
+        self._hash.update(line(entry.wire))
+        self._messages.append(entry.wire)
         self.entries.append(entry)
         self._count(entry)
 
@@ -75,12 +77,12 @@ class Context:
         """Put `summary` in the place of every entry before journal number `cut`; return what was removed."""
         start = self.index(cut)
         removed, kept = self.entries[:start], self.entries[start:]
-        self.entries = [summary, *kept]
-        self.totals = {name: size for name, size in self.totals.items() if name in ("system", "tools")}
-        for entry in self.entries:
-            self._count(entry)
-        self._rebuild()
+        self._put([summary, *kept])
         return removed
+
+    def restore(self, removed: Sequence[Entry]) -> None:
+        """Put back what the newest summary stands for, in its place; what came since stays behind it."""
+        self._put([*removed, *self.entries[1:]])
 
     def index(self, cut: int) -> int:
         """Return the place of the first entry from journal number `cut` on; a summary stands before it."""
@@ -95,15 +97,16 @@ class Context:
         """Return the sha256 over model, messages and tools; equal requests have equal digests."""
         return finish(self._hash, model, self._tools)
 
+    def _put(self, entries: list[Entry]) -> None:
+        messages = ([self._system] if self._system else []) + [entry.wire for entry in entries]
+        # As in `append`: nothing is changed before all is known to work.
+        running = hashlib.sha256()
+        for wire in messages:
+            running.update(line(wire))
+        self.entries, self._messages, self._hash = entries, messages, running
+        self.totals = {name: size for name, size in self.totals.items() if name in ("system", "tools")}
+        for entry in entries:
+            self._count(entry)
+
     def _count(self, entry: Entry) -> None:
         self.totals[entry.category] = self.totals.get(entry.category, Size()) + entry.size
-
-    def _rebuild(self) -> None:
-        self._messages, self._hash = [], hashlib.sha256()
-        for wire in ([self._system] if self._system else []) + [entry.wire for entry in self.entries]:
-            self._extend(wire)
-
-    def _extend(self, wire: Wire) -> None:
-        # First what can fail: a text that UTF-8 cannot carry must not leave half a message behind.
-        self._hash.update(line(wire))
-        self._messages.append(wire)

@@ -8,14 +8,30 @@ from typing import Literal, get_args
 
 from harness.compaction_events import (
     BoundaryMeasured,
+    CompactionAsked,
     CompactionRefused,
+    CompactionUndone,
     ContextCompacted,
+    SummaryAnswered,
     SummaryCallEnded,
     SummaryCallStarted,
+    SummaryProposed,
 )
 from harness.messages import ToolCall
-from harness.session_events import InstructionsSet, ModelChosen, SessionStarted, SettingChanged
+from harness.session_events import (
+    ExtensionsChanged,
+    FaultChosen,
+    InstructionsSet,
+    ModelChosen,
+    SessionForked,
+    SessionImported,
+    SessionNamed,
+    SessionStarted,
+    SettingChanged,
+    Ticked,
+)
 from harness.sizes import Category, Size, Usage
+from harness.tool_events import ApprovalAnswered, ApprovalRequested, ToolEnded, ToolStarted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,53 +84,6 @@ class ModelCallFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRequested:
-    """The agent waits for a person before it runs this call."""
-
-    task: int
-    call_id: str
-    name: str
-    arguments: str
-    preview: str
-    seconds: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalAnswered:
-    """The answer; not answered in time, or stopped, means no."""
-
-    task: int
-    call_id: str
-    name: str
-    arguments: str
-    allowed: bool
-    by: Literal["person", "timeout", "stop"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolStarted:
-    """A call runs now."""
-
-    task: int
-    call_id: str
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolEnded:
-    """The call's one result, as the model will read it."""
-
-    task: int
-    call_id: str
-    name: str
-    arguments: str
-    text: str
-    ok: bool
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUpAdded:
     """An extension keeps the agent working with a message of its own. It starts no task."""
 
@@ -160,6 +129,12 @@ Event = (
     | ModelChosen
     | InstructionsSet
     | SettingChanged
+    | ExtensionsChanged
+    | FaultChosen
+    | SessionNamed
+    | SessionForked
+    | SessionImported
+    | Ticked
     | TaskStarted
     | ModelCallStarted
     | ModelCallEnded
@@ -172,9 +147,13 @@ Event = (
     | HookFailed
     | TaskEnded
     | BoundaryMeasured
+    | CompactionAsked
     | SummaryCallStarted
     | SummaryCallEnded
+    | SummaryProposed
+    | SummaryAnswered
     | ContextCompacted
     | CompactionRefused
+    | CompactionUndone
 )
 EVENTS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}

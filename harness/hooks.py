@@ -14,6 +14,7 @@ A hook that fails is reported on the page, and the task goes on with the history
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 
 from harness.agent import Agent
@@ -26,7 +27,10 @@ from harness.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """The hooks of one lab. `compacts`: its on_stop runs after the others have let the task end."""
+    """The hooks of one lab. `compacts`: its on_stop runs after the others have let the task end.
+
+    wording: what a compacting lab says to the summariser, `wording.toml` beside its extension.py.
+    """
 
     name: str
     tools: Callable[[Workspace], list[Tool]] | None = None
@@ -36,14 +40,15 @@ class Extension:
     before_send: Callable[[Request], Request] | None = None
     on_event: Callable[[Event], None] | None = None
     compacts: bool = False
+    wording: Path | None = None
 
 
 HOOKS = ("tools", "system_prompt", "on_stop", "before_turn", "before_send", "on_event")
 
 
-def from_module(name: str, module: ModuleType, *, compacts: bool) -> Extension:
+def from_module(name: str, module: ModuleType, *, compacts: bool, wording: Path | None = None) -> Extension:
     """Return the hooks that `module` defines."""
-    return Extension(name, *(getattr(module, hook, None) for hook in HOOKS), compacts=compacts)
+    return Extension(name, *(getattr(module, hook, None) for hook in HOOKS), compacts=compacts, wording=wording)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,13 @@ from typing import Any, Literal
 from harness import events as e
 from harness.agent import Agent
 from harness.calls import REPEATS_ENDED, Approve, Calls
+from harness.confirmations import Confirmations
 from harness.hooks import Extension, at_the_end
 from harness.messages import ToolCall, clean
 from harness.model.errors import ModelError
 from harness.model.gateway import Gateway
 from harness.model.reply import Reply
+from harness.offline import offline_headers
 from harness.replay import State
 from harness.request import Request, digest
 from harness.sizes import Usage
@@ -38,6 +40,7 @@ class Surroundings:
     tools: dict[str, Tool]
     extensions: tuple[Extension, ...]
     approve: Approve
+    confirmations: Confirmations
 
 
 async def run_task(around: Surroundings) -> None:
@@ -76,7 +79,7 @@ class _Loop:
         self._turn = 0
         self.answered = False
         self._streaming: list[str] | None = None
-        self._agent = Agent(around.state, around.emit, around.gateway)
+        self._agent = Agent(around.state, around.emit, around.gateway, around.confirmations)
         self._calls = Calls(around.tools, around.emit, around.approve, around.state.settings["approval_seconds"])
 
     async def run(self) -> tuple[e.EndReason, str]:
@@ -127,7 +130,7 @@ class _Loop:
         )  # fmt: skip
         self._streaming, self._began = [], time.monotonic()
         try:
-            reply = await self._around.gateway.stream(request, self._delta)
+            reply = await self._around.gateway.stream(request, self._delta, headers=offline_headers(self._state))
         except ModelError as error:
             self._streaming = None
             failed = {"kind": error.kind, "detail": error.detail, "seconds": self._passed()}

@@ -2,72 +2,54 @@
 use this one fold, so what is rebuilt is what was sent. Knows nothing of storage, models or tools.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from harness import events as e
 from harness.context import Context, Entry, make_entry
 from harness.messages import AssistantMessage, Message, SummaryMessage, ToolCall, ToolResult, UserMessage
+from harness.records import CallRecord, Compaction, Instructed, TaskRecord
 from harness.request import Request, Wire
 from harness.sizes import Category, Size, Usage
 from harness.tokens import size_of_message, size_of_tools
 
 
-@dataclass(frozen=True, slots=True)
-class CallRecord:
-    """One model call and its request by category; usage and seconds are None until a reply came."""
-
-    seq: int
-    call: int
-    task: int
-    purpose: str
-    parts: dict[Category, Size]
-    usage: Usage | None = None
-    seconds: float | None = None
-
-    @property
-    def size(self) -> Size:
-        """Return the size of the whole request."""
-        return sum(self.parts.values(), Size())
-
-
-@dataclass(frozen=True, slots=True)
-class TaskRecord:
-    """One user request; `seq` is where it starts. `ended` is the reason code, or empty while it runs."""
-
-    task: int
-    seq: int
-    text: str
-    sample: str
-    language: str
-    ended: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Compaction:
-    """A compaction that took effect, with its journal number and the entries that it removed."""
-
-    seq: int
-    event: e.ContextCompacted
-    removed: tuple[Entry, ...]
-
-
 class State:
-    """What the events so far add up to. `measure` gives the size of a message on the wire."""
+    """What the events so far add up to. `measure` gives the size of a message on the wire.
 
-    def __init__(self, measure: Callable[[Wire], Size] = size_of_message) -> None:
+    known: messages that were measured before, by journal number, so that none is counted twice.
+    """
+
+    def __init__(
+        self, measure: Callable[[Wire], Size] = size_of_message, known: Mapping[int, Entry] | None = None
+    ) -> None:
         self.started: e.SessionStarted | None = None
         self.model: e.ModelChosen | None = None
-        self.instructions: e.InstructionsSet | None = None
+        self.instructed: list[Instructed] = []
         self.settings: dict[str, int] = {}
+        self.extensions: tuple[str, ...] = ()
+        self.fault = ""
+        self.name = ""
+        self.ticked: set[str] = set()
         self.history: list[Entry] = []
         self.context = Context()
         self.calls: list[CallRecord] = []
         self.tasks: list[TaskRecord] = []
         self.compactions: list[Compaction] = []
+        self.cut_at = 0  # the journal number of the newest compaction or undoing: older usage is void
         self.unanswered: dict[str, ToolCall] = {}
         self.call_ids: set[str] = set()
-        self._measure = measure
+        self._measure, self._known = measure, known or {}
+
+    @property
+    def instructions(self) -> e.InstructionsSet | None:
+        """Return what stands before every message now, or None before the first."""
+        return self.instructed[-1].event if self.instructed else None
+
+    @property
+    def in_force(self) -> list[Compaction]:
+        """Return the compactions that were not undone; the newest one's summary stands in the context."""
+        return [each for each in self.compactions if not each.undone]
 
     def request(self) -> Request:
         """Return the exact request that the next turn would send. Needs a chosen model."""
@@ -82,13 +64,11 @@ class State:
         """Fold in one event, which has journal number `seq`."""
         match event:
             case e.SessionStarted():
-                self.started, self.settings = event, dict(event.settings)
+                self.started, self.settings, self.extensions = event, dict(event.settings), event.extensions
             case e.ModelChosen():
                 self.model = event
             case e.InstructionsSet():
-                self._instruct(event)
-            case e.SettingChanged(name=name, value=value):
-                self.settings[name] = value
+                self._instruct(seq, event)
             case e.TaskStarted():
                 self.tasks.append(TaskRecord(event.task, seq, event.text, event.sample, event.language))
                 self._add(seq, event.task, UserMessage(event.text))
@@ -101,8 +81,26 @@ class State:
                 self.tasks[-1] = replace(self.tasks[-1], ended=reason)
             case e.ContextCompacted():
                 self._compact(seq, event)
+            case e.CompactionUndone(number=number):
+                self._undo(seq, number)
             case _:
                 self._apply_call(seq, event)
+                self._apply_choice(event)
+
+    def _apply_choice(self, event: e.Event) -> None:
+        match event:
+            case e.SettingChanged(name=name, value=value):
+                self.settings[name] = value
+            case e.ExtensionsChanged():
+                self.extensions, self.settings = event.extensions, dict(event.settings)
+            case e.FaultChosen(fault=fault):
+                self.fault = fault
+            case e.SessionNamed(name=name):
+                self.name = name
+            case e.Ticked(tick=tick, on=on):
+                (self.ticked.add if on else self.ticked.discard)(tick)
+            case _:
+                pass
 
     def _apply_call(self, seq: int, event: e.Event) -> None:
         match event:
@@ -127,21 +125,36 @@ class State:
     def _end_call(self, usage: Usage, seconds: float) -> None:
         self.calls[-1] = replace(self.calls[-1], usage=usage, seconds=seconds)
 
-    def _instruct(self, event: e.InstructionsSet) -> None:
-        self.instructions = event
-        system: Wire = {"role": "system", "content": event.system}
-        self.context.instruct(system, self._measure(system), event.tools, size_of_tools(event.tools))
+    def _instruct(self, seq: int, event: e.InstructionsSet) -> None:
+        system = system_message(event)
+        made = Instructed(seq, event, self._measure(system), size_of_tools(event.tools))
+        self.instructed.append(made)
+        self.context.instruct(system, made.system, event.tools, made.tools)
 
     def _add(self, seq: int, task: int, message: Message) -> None:
-        entry = make_entry(seq, task, message, self._measure)
+        entry = self._entry(seq, task, message)
         self.history.append(entry)
         self.context.append(entry)
 
+    def _entry(self, seq: int, task: int, message: Message) -> Entry:
+        return self._known.get(seq) or make_entry(seq, task, message, self._measure)
+
     def _compact(self, seq: int, event: e.ContextCompacted) -> None:
-        message = SummaryMessage(event.preface, event.summary)
-        summary = make_entry(seq, event.task, message, self._measure)
+        summary = self._entry(seq, event.task, SummaryMessage(event.preface, event.summary))
         removed = self.context.replace_before(event.cut, summary)
-        self.compactions.append(Compaction(seq, event, tuple(removed)))
+        self.compactions.append(Compaction(seq, event, tuple(removed), summary))
+        self.cut_at = seq
+
+    def _undo(self, seq: int, number: int) -> None:
+        place = next(i for i, each in enumerate(self.compactions) if each.event.number == number)
+        self.context.restore(self.compactions[place].removed)
+        self.compactions[place] = replace(self.compactions[place], undone=seq)
+        self.cut_at = seq
+
+
+def system_message(event: e.InstructionsSet) -> Wire:
+    """Return the system prompt as it stands on the wire."""
+    return {"role": "system", "content": event.system}
 
 
 def fold(numbered: Iterable[tuple[int, e.Event]]) -> State:

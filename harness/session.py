@@ -7,26 +7,28 @@ shown once it is committed. Knows nothing of the web.
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, Literal
 
 from harness import events as e
 from harness import hooks
+from harness.agent import Agent
 from harness.approvals import Approvals
+from harness.confirmations import Confirmations
+from harness.copies.keeping import Keeper
 from harness.discovery import Lab
 from harness.hooks import Extension
 from harness.journal import Journal, JournalError, Recorded
 from harness.loop import Surroundings, run_task
 from harness.messages import clean
 from harness.model.gateway import Gateway
+from harness.partial_reply import PartialReply
 from harness.replay import State
 from harness.session_events import ModelChosen
 from harness.subscription import Feed, Subscription
 from harness.tools import Tool
 from harness.workspace import Workspace
-
-# More than any budget or limit needs, and far from what a database cannot hold.
-SETTING_MAX = 10_000_000
 
 Status = Literal["idle", "running", "waiting"]
 
@@ -51,14 +53,13 @@ class Session:
         state: State | None = None,
     ) -> None:
         self.id, self.lab, self.extensions, self.workspace = session_id, lab, extensions, workspace
-        self.records = list(records)
-        self.state = state or State()
+        self.records, self.state = list(records), state or State()
         self.failure: JournalError | None = None
         self._journal, self._gateway, self._model = journal, gateway, model
-        self._feed = Feed(len(self.records))
-        self._approvals = Approvals(self.emit)
+        self._feed, self.keeper = Feed(len(self.records)), Keeper(workspace.root)
+        self._approvals, self.confirmations = Approvals(self.emit), Confirmations(self.emit)
         self._running: asyncio.Task[None] | None = None
-        self._partial: tuple[list[str], list[str]] | None = None
+        self._partial = PartialReply()
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -66,7 +67,7 @@ class Session:
         """Return what the session does now."""
         if self._running is None or self._running.done():
             return "idle"
-        return "waiting" if self._approvals.waiting else "running"
+        return "waiting" if self._approvals.waiting or self.confirmations.waiting else "running"
 
     @property
     def waiting(self) -> e.ApprovalRequested | None:
@@ -74,14 +75,19 @@ class Session:
         return self._approvals.waiting
 
     @property
+    def proposed(self) -> e.SummaryProposed | None:
+        """Return the summary that waits for a person, or None."""
+        return self.confirmations.waiting
+
+    @property
     def partial(self) -> tuple[int, str, str] | None:
         """Return (call, text, reasoning) of the reply that streams now, or None."""
-        if self._partial is None:
-            return None
-        for pieces in self._partial:
-            # Joined once, so that many readers of a long reply do not each join it anew.
-            pieces[:] = ["".join(pieces)]
-        return len(self.state.calls), self._partial[0][0], self._partial[1][0]
+        return self._partial.so_far()
+
+    @property
+    def wording(self) -> Path | None:
+        """Return what a compacting extension says to the summariser, or None where none compacts."""
+        return next((each.wording for each in self.extensions if each.compacts and each.wording), None)
 
     @property
     def committed(self) -> int:
@@ -99,10 +105,8 @@ class Session:
         recorded = Recorded(len(self.records) + 1, time.time(), event)
         self.state.apply(recorded.seq, event)
         self.records.append(recorded)
-        if isinstance(event, e.ModelCallStarted):
-            self._partial = ([], [])
-        elif isinstance(event, e.ModelCallEnded | e.ModelCallFailed):
-            self._partial = None
+        self._partial.follow(event)
+        self.keeper.follow(event)
         self._feed.push(recorded)
         self._journal.append(self.id, recorded, lambda error: self._written(recorded.seq, error))
         self._watch(event)
@@ -127,11 +131,15 @@ class Session:
         tools = self.prepare()
         task = len(self.state.tasks) + 1
         self.emit(e.TaskStarted(task=task, text=clean(text), language=language, sample=sample))
-        outside = (self._gateway, tools, self.extensions, self._approvals.ask)
-        around = Surroundings(self.state, self.emit, self._show, *outside)
-        self._running = self._loop.create_task(run_task(around))
-        self._running.add_done_callback(_retrieve)
+        outside = (self._gateway, tools, self.extensions, self._approvals.ask, self.confirmations)
+        self._run(self.keeper.then(lambda: run_task(Surroundings(self.state, self.emit, self._show, *outside))))
         return task
+
+    def work(self, carry: Callable[[Agent], Coroutine[Any, Any, None]]) -> None:
+        """Run what a person asked for between two tasks, apart from any task. Raises Busy while something runs."""
+        if self.status != "idle":
+            raise Busy
+        self._run(carry(Agent(self.state, self.emit, self._gateway, self.confirmations)))
 
     async def stop(self) -> None:
         """End the running task at once, model and command too; returns when nothing is left of it."""
@@ -145,21 +153,18 @@ class Session:
         """Answer an approval; False when this call does not wait for one any more."""
         return self._approvals.answer(call_id, allowed=allowed)
 
-    def change_setting(self, name: str, value: int) -> None:
-        """Change one of the session's settings. ValueError: no such setting, or out of range."""
-        if name not in self.state.settings or not 0 <= value <= SETTING_MAX:
-            raise ValueError(name)
-        if self.state.settings[name] != value:
-            self.emit(e.SettingChanged(name=name, value=value))
-
     async def close(self) -> None:
         """Stop what runs and let the watchers go."""
         await self.stop()
+        await self.keeper.done()
         self._feed.end()
 
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        self._running = self._loop.create_task(work)
+        self._running.add_done_callback(_retrieve)
+
     def _show(self, delta: e.TextDelta) -> None:
-        if self._partial is not None:
-            self._partial[0 if delta.kind == "text" else 1].append(delta.text)
+        self._partial.add(delta)
         self._feed.push(delta)
 
     def _watch(self, event: e.Event) -> None:

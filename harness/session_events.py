@@ -41,3 +41,48 @@ class SettingChanged:
 
     name: str
     value: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtensionsChanged:
+    """A person switched extensions on or off. `settings` are all that are in force from here on."""
+
+    extensions: tuple[str, ...]
+    settings: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultChosen:
+    """From here on the offline model acts out this fault for the session; "" is none."""
+
+    fault: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionNamed:
+    """A person gave the session a name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionForked:
+    """What stands before was copied from another session, up to the end of its task `task`, workspace included."""
+
+    session: str
+    task: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionImported:
+    """What stands before came from a file of this name; its workspace did not."""
+
+    file: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticked:
+    """A person ticked, or unticked, something that the lab's text asks to look for."""
+
+    tick: str
+    on: bool

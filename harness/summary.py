@@ -44,19 +44,23 @@ class Wording:
 
     instruction: the system text, with {limit} in characters. shorter: asks again, with {length} and {limit}.
     preface: one line that marks the summary as background. required: headings that must come back.
+    focus: how a person's own wish is put, with {focus}. changed: the preface of a summary that a person changed.
     """
 
     instruction: str
     shorter: str
     preface: str
     required: tuple[str, ...]
+    focus: str
+    changed: str
 
 
 def read_wording(path: Path, language: str) -> Wording:
     """Return the wording in `path`, a TOML file with one table a language; English where it has no other."""
     tables = tomllib.loads(path.read_text("utf-8"))
     table = tables.get(language, tables["en"])
-    return Wording(table["instruction"], table["shorter"], table["preface"], tuple(table["required"]))
+    words = (table["instruction"], table["shorter"], table["preface"])
+    return Wording(*words, tuple(table["required"]), table["focus"], table["changed"])
 
 
 def clip(text: str, limit: int) -> str:
@@ -92,13 +96,15 @@ def cut_at_sentence(text: str, limit: int) -> str:
     return text[: ends[-1] if ends else room].rstrip() + CUT_MARK
 
 
-async def write(agent: Agent, entries: Sequence[Entry], wording: Wording, limit: int) -> Summary:
+async def write(agent: Agent, entries: Sequence[Entry], wording: Wording, limit: int, focus: str = "") -> Summary:
     """Ask the model for a summary of `entries` of at most `limit` characters. Raises SummaryRefused.
 
-    Too long: it is asked once to be shorter, and only then cut.
+    focus: what a person wants kept above all. Too long: it is asked once to be shorter, and only then cut.
     """
     text, clipped = render(entries)
     instruction = wording.instruction.format(limit=limit)
+    if focus:
+        instruction += "\n\n" + wording.focus.format(focus=focus)
     messages = ({"role": "system", "content": instruction}, {"role": "user", "content": text})
     replies = [await _ask(agent, messages, attempt=1, clipped=clipped)]
     best, shortened = replies[0].text, ""
@@ -115,7 +121,7 @@ async def write(agent: Agent, entries: Sequence[Entry], wording: Wording, limit:
         raise SummaryRefused("summary_headings", ", ".join(missing))
     seconds = sum(reply.seconds for reply in replies)
     calls = tuple(reply.call for reply in replies)
-    return Summary(wording.preface, best, shortened, calls, _together(replies), seconds)
+    return Summary(wording.preface, best, shortened, calls, _together(replies), seconds, focus=focus)
 
 
 async def _ask(agent: Agent, messages: tuple[dict[str, str], ...], *, attempt: int, clipped: int) -> SummaryCallEnded:

@@ -8,7 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from harness.model.adapted import Adapted
@@ -20,6 +20,7 @@ from harness.model.windows import Listed, read_list
 from harness.request import Request
 
 OnDelta = Callable[[str, Kind], None]
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 RETRIES = 2
 CONNECT_SECONDS = 10.0
@@ -53,17 +54,17 @@ class Gateway:
         self._opening = asyncio.Lock()
         self._adapted = Adapted()
 
-    async def stream(self, request: Request, on_delta: OnDelta) -> Reply:
+    async def stream(self, request: Request, on_delta: OnDelta, *, headers: Mapping[str, str] = NO_HEADERS) -> Reply:
         """Send `request` and return the whole reply; `on_delta` gets each piece as it comes.
 
-        Raises ModelError. Cancelling closes the connection at once.
+        headers: HTTP headers beside the client's own. Raises ModelError. Cancelling closes the connection at once.
         """
         started = time.monotonic()
         attempt = 0
         while True:
             assembly = Assembly(_new_id)
             try:
-                await self._once(request, assembly, on_delta)
+                await self._once(request, assembly, on_delta, headers)
                 break
             except ModelError as error:
                 if self._adapted.learn(error, request):
@@ -96,7 +97,7 @@ class Gateway:
         if client is not None:
             await client.close()
 
-    async def _once(self, request: Request, assembly: Assembly, on_delta: OnDelta) -> None:
+    async def _once(self, request: Request, assembly: Assembly, on_delta: OnDelta, headers: Mapping[str, str]) -> None:
         openai = await self._library()
         try:
             body = self._adapted.body(request)
@@ -110,7 +111,7 @@ class Gateway:
                 cast_to=object,
                 stream=True,
                 stream_cls=openai.AsyncStream[object],
-                options={"headers": {"Content-Type": "application/json"}},
+                options={"headers": {"Content-Type": "application/json", **headers}},
             )
             async with stream:
                 async for chunk in stream:
@@ -124,10 +125,10 @@ class Gateway:
         """Return the client library, with a client open. It takes over a second: not in the event loop."""
         async with self._opening:
             if self._client is None:
-                self._openai = await asyncio.to_thread(self._open)
+                await asyncio.to_thread(self._open)
         return self._openai
 
-    def _open(self) -> ModuleType:
+    def _open(self) -> None:
         # Here and not above: the page must not wait for it, nor those who never call a model.
         import openai
 
@@ -144,8 +145,8 @@ class Gateway:
         if self.provider.kind != "openai":
             # The client reads them from the environment; they are nothing to another provider.
             client.organization = client.project = None
-        self._client = client
-        return openai
+        # Both here: a Stop may leave this thread to end alone.
+        self._openai, self._client = openai, client
 
     def _failure(self, openai: ModuleType, error: Exception, midway: bool) -> ModelError:
         """Return the ModelError for what the client library raised; `midway`: after a first chunk."""
