@@ -1,0 +1,145 @@
+"""What a compaction dropped: the fate of every fact that stood in the removed messages, word for word.
+
+It compares texts. A summary that says the same in other words does not count as kept.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.context import Entry
+from harness.facts.extract import Fact
+from harness.facts.finder import Finder, pieces_of
+from harness.facts.near import replacements
+from harness.facts.told import Key, Told, facts_of, first_told, texts_of, told_in
+from harness.sizes import Category
+
+Fate = Literal["tail", "summary", "changed", "lost"]
+# What a longer name or path goes on with: k-19 does not stand in k-19-old, keys.toml not in ./old/keys.toml.
+_JOINS = frozenset("./\\-@~")
+_JOINS_OF_URL = frozenset("./\\-@~:?#&=%+")
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A fact of the removed messages and what became of it.
+
+    seq, category: the removed message that told it first; for a demand that a user made, the user's message.
+    of_user: that message is a person's. place: the journal number of a kept message in which it stands, or `instead`
+    of it something near; None if it is lost.
+    """
+
+    fact: Fact
+    seq: int
+    category: Category
+    of_user: bool
+    fate: Fate
+    place: int | None = None
+    instead: str = ""
+
+
+def trace(removed: Sequence[Entry], kept: Sequence[Entry]) -> tuple[Traced, ...]:
+    """Return every fact of `removed`, in order, with its fate in `kept`. The work grows with the length of the texts.
+
+    A fact that stands both in the summary and in another kept message has the fate "tail".
+    """
+    return Trace(removed).read(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    seq: int
+    fate: Literal["tail", "summary"]
+
+
+class Trace:
+    """Follows the facts of `removed`. The kept messages may come bit by bit; each is read once."""
+
+    def __init__(self, removed: Sequence[Entry]) -> None:
+        self._told = first_told(removed)
+        # Where a fact stands, and what is looked for as long as it stands in no message but the summary.
+        self._places: dict[Key, _Place] = {}
+        self._open = {key: _spellings(key) for key in self._told}
+        self._new: list[Told] = []
+        self._facts: tuple[Traced, ...] | None = None
+
+    def read(self, kept: Sequence[Entry]) -> tuple[Traced, ...]:
+        """Look for the facts in `kept`, the next of the kept messages; return all, in order, as they stand now."""
+        for entry in kept:
+            for each, text in facts_of(entry):
+                if (key := (each.kind, each.key)) in self._told:
+                    self._note(key, entry)
+                elif entry.category == "summary":
+                    self._new.append(told_in(entry, each, text))
+                    self._facts = None
+        for key, entry in _standing(self._open, kept):
+            self._note(key, entry)
+        if self._facts is None:
+            lost = {key: told for key, told in self._told.items() if key not in self._places}
+            instead = replacements(lost, self._new)
+            places = self._places
+            self._facts = tuple(_traced(told, places.get(key), instead.get(key)) for key, told in self._told.items())
+        return self._facts
+
+    def _note(self, key: Key, entry: Entry) -> None:
+        if entry.category != "summary":
+            if self._open.pop(key, None) is not None:
+                self._places[key], self._facts = _Place(entry.seq, "tail"), None
+        elif key not in self._places:
+            self._places[key], self._facts = _Place(entry.seq, "summary"), None
+
+
+def _traced(told: Told, place: _Place | None, instead: Told | None) -> Traced:
+    said = (told.fact, told.seq, told.category, told.of_user)
+    if place:
+        return Traced(*said, place.fate, place.seq)
+    return Traced(*said, "changed", instead.seq, instead.fact.text) if instead else Traced(*said, "lost")
+
+
+def _standing(wanted: Mapping[Key, list[list[str]]], kept: Sequence[Entry]) -> list[tuple[Key, Entry]]:
+    """Return the facts that stand in a kept text although they are no fact of it: a command in a sentence."""
+    texts = [(entry, pieces_of(text.replace("’", "'"))) for entry in kept for _, text in texts_of(entry)]
+    known = {piece for _, pieces in texts for piece in pieces} | {" "}
+    likely = [(key, pieces) for key, spelled in wanted.items() for pieces in spelled if known.issuperset(pieces)]
+    if not likely:
+        return []
+    finder, found = Finder([pieces for _, pieces in likely]), []
+    for entry, pieces in texts:
+        for hit in finder.hits([" " if piece == "\n" else piece for piece in pieces]):
+            key = likely[hit.number][0]
+            if _whole(key, pieces, hit.begin, hit.end):
+                found.append((key, entry))
+    return found
+
+
+def _spellings(key: Key) -> list[list[str]]:
+    """Return what is looked for: a sentence with a small and with a large letter at its beginning.
+
+    Nothing for a number: it is a fact wherever it stands.
+    """
+    kind, text = key
+    if kind == "number":
+        return []
+    texts = {text, text[:1].upper() + text[1:]} if kind == "constraint" else {text}
+    return [[" " if piece == "\n" else piece for piece in pieces_of(each)] for each in sorted(texts)]
+
+
+def _whole(key: Key, pieces: Sequence[str], begin: int, end: int) -> bool:
+    """Whether pieces[begin:end] stand alone and are no part of a longer name, path or sentence."""
+    before = pieces[begin - 1] if begin else "\n"
+    after, beyond = [*pieces[end : end + 2], "\n", "\n"][:2]
+    if after in (_JOINS_OF_URL if key[0] == "url" else _JOINS) and _is_latin(beyond):
+        return False
+    if key[0] != "constraint":
+        return before not in _JOINS and not _is_latin(before) and not _is_latin(after)
+    if before == " ":
+        before = pieces[begin - 2] if begin > 1 else "\n"
+    return not _is_word(before) and not _is_word(beyond if after == " " else after)
+
+
+def _is_word(piece: str) -> bool:
+    return piece[0].isalnum() or piece[0] == "_"
+
+
+def _is_latin(piece: str) -> bool:
+    return _is_word(piece) and not "\u3000" <= piece[0] <= "\u9fff"
