@@ -5,18 +5,13 @@ Each event's `done` is called after its commit; what waits for that is never sho
 """
 
 import contextlib
-import functools
-import json
-import queue
-import threading
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import (
     Column,
     Engine,
+    Executable,
     Float,
     Index,
     Integer,
@@ -27,15 +22,16 @@ from sqlalchemy import (
     Table,
     Text,
     create_engine,
+    delete,
     event,
+    func,
     insert,
     select,
 )
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from harness.events import EVENTS, Event
-from harness.messages import clean
-from harness.problems import Problem
+from harness.recorded import JournalError, Recorded, decode, encode
+from harness.writer import Done, Rows, Writer
 
 METADATA = MetaData()
 EVENT = Table(
@@ -50,43 +46,8 @@ EVENT = Table(
 )
 
 
-class JournalError(Problem):
-    """The journal cannot be read or written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """An event with its number in the session (from 1) and the time it was recorded (seconds, Unix)."""
-
-    seq: int
-    time: float
-    event: Event
-
-
-def encode(happened: Event) -> tuple[str, str]:
-    """Return an event as (kind, JSON body)."""
-    return type(happened).__name__, clean(json.dumps(asdict(happened), ensure_ascii=False))
-
-
-def decode(kind: str, body: str) -> Event:
-    """Return the event that `encode` wrote. JournalError: unknown kind, or fields that do not fit."""
-    if kind not in EVENTS:
-        raise JournalError("journal_unknown_event", kind=kind)
-    try:
-        return _adapter(kind).validate_json(body)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise JournalError("journal_bad_event", kind=kind, field=field, reason=first["msg"]) from error
-
-
-@functools.cache
-def _adapter(kind: str) -> TypeAdapter[Event]:
-    return TypeAdapter(EVENTS[kind])
-
-
 class Journal:
-    """Appends in the background, reads in the caller's thread. One writer thread for each journal."""
+    """Writes in the background, reads in the caller's thread. One writer thread for each journal."""
 
     def __init__(self, address: str) -> None:
         """Open or create the table at `address`, an SQLAlchemy URL. JournalError says what is wrong."""
@@ -96,90 +57,113 @@ class Journal:
         except (ArgumentError, SQLAlchemyError, ImportError) as error:
             reason = str(getattr(error, "orig", None) or error).splitlines()[0]
             raise JournalError("journal_open", reason=reason) from error
-        self._queue: queue.SimpleQueue[_Job | str | None] = queue.SimpleQueue()
-        self._failed: dict[str, Exception] = {}
-        self._writer = threading.Thread(target=self._write, name="journal", daemon=True)
-        self._writer.start()
+        self._writer = Writer(self._insert, lambda session: self._run(delete(EVENT).where(EVENT.c.session == session)))
 
-    def append(self, session: str, recorded: Recorded, done: Callable[[Exception | None], Any]) -> None:
+    def append(self, session: str, recorded: Recorded, done: Done) -> None:
         """Queue one event. `done` is called in the writer thread after its commit, or with the error."""
-        kind, body = encode(recorded.event)
-        row = {"session": session, "seq": recorded.seq, "time": recorded.time, "kind": kind, "body": body}
-        self._queue.put(_Job(row, done))
+        self._writer.put(session, _rows(session, [recorded]), done)
+
+    def store(self, session: str, records: Sequence[Recorded]) -> None:
+        """Write a whole session as one, all of it or nothing; returns when it is committed. JournalError."""
+        self._writer.finish(session, _rows(session, records))
+
+    def delete(self, session: str) -> None:
+        """Remove a session's events: the one thing that removes any. Returns when they are gone. JournalError.
+
+        It has its turn among what is appended: what came before goes too, and what comes after is refused.
+        """
+        self._writer.finish(session, None)
 
     def reopen(self, session: str) -> None:
         """Take events of a session again after a failed write; to be called before the session is read anew."""
-        self._queue.put(session)
+        self._writer.accept(session)
 
     def read(self, session: str) -> list[Recorded]:
         """Return every event of one session in order; an unknown session has none."""
-        columns = (EVENT.c.seq, EVENT.c.time, EVENT.c.kind, EVENT.c.body)
-        query = select(*columns).where(EVENT.c.session == session).order_by(EVENT.c.seq)
-        return [Recorded(seq, moment, decode(kind, body)) for seq, moment, kind, body in self._select(query)]
+        return [Recorded(seq, moment, decode(kind, body)) for _, seq, moment, kind, body in self.rows([session])]
 
     def read_kind(self, kind: str) -> list[tuple[str, Recorded]]:
         """Return (session, event) for the events of one kind in all sessions, the oldest first.
 
         An event that this version cannot read is left out: it must not hide the other sessions.
         """
-        columns = (EVENT.c.session, EVENT.c.seq, EVENT.c.time, EVENT.c.body)
-        query = select(*columns).where(EVENT.c.kind == kind).order_by(EVENT.c.time)
-        found = []
-        for session, seq, moment, body in self._select(query):
+        found, query = [], select(EVENT).where(EVENT.c.kind == kind).order_by(EVENT.c.time)
+        for session, seq, moment, _, body in self._select(query):
             with contextlib.suppress(JournalError):
                 found.append((session, Recorded(seq, moment, decode(kind, body))))
         return found
 
-    def _select(self, query: Select[Any]) -> Sequence[Row[Any]]:
-        try:
-            with self._engine.connect() as connection:
-                return connection.execute(query).all()
-        except SQLAlchemyError as error:
-            raise JournalError("journal_read", reason=str(getattr(error, "orig", None) or error)) from error
+    def rows(
+        self,
+        sessions: Iterable[str] | None,
+        kinds: Iterable[str] | None = None,
+        *,
+        after: int = 0,
+        most: int | None = None,
+    ) -> Iterator[Row[Any]]:
+        """Yield (session, seq, time, kind, body) as stored, each session's in order. None: of every session or kind.
+
+        after: only numbers above it. most: at most so many rows.
+        """
+        query = select(EVENT).where(EVENT.c.seq > after).order_by(EVENT.c.session, EVENT.c.seq).limit(most)
+        for column, wanted in ((EVENT.c.session, sessions), (EVENT.c.kind, kinds)):
+            query = query if wanted is None else query.where(column.in_(list(wanted)))
+        return self._select(query)
+
+    def count(self, sessions: Iterable[str], kinds: Iterable[str]) -> dict[tuple[str, str], int]:
+        """Return how many events of each kind each session has, by (session, kind)."""
+        query = select(EVENT.c.session, EVENT.c.kind, func.count()).group_by(EVENT.c.session, EVENT.c.kind)
+        query = query.where(EVENT.c.session.in_(list(sessions)), EVENT.c.kind.in_(list(kinds)))
+        return {(session, kind): number for session, kind, number in self._select(query)}
+
+    def length(self, session: str) -> int:
+        """Return the number of a session's newest event, 0 where there is no such session."""
+        [(last,)] = self._select(select(func.max(EVENT.c.seq)).where(EVENT.c.session == session))
+        return last or 0
+
+    def newest(self, *, but: str) -> list[tuple[str, float]]:
+        """Return every session with the time of its newest event of another kind than `but`, the newest first."""
+        other = EVENT.alias()
+        last = select(other.c.time).where(other.c.session == EVENT.c.session, other.c.kind != but)
+        moment = last.order_by(other.c.seq.desc()).limit(1).scalar_subquery().label("moment")
+        query = select(EVENT.c.session, moment).where(EVENT.c.kind == "SessionStarted", EVENT.c.seq == 1)
+        return [(session, time) for session, time in self._select(query.order_by(moment.desc(), EVENT.c.session))]
+
+    def try_write(self) -> Exception | None:
+        """Write an event and take it back; return what kept it from being written, or None."""
+        return self._insert([{"session": "", "seq": 0, "time": 0.0, "kind": "", "body": ""}], keep=False)
 
     def close(self) -> None:
         """Commit what is queued and end the writer."""
-        self._queue.put(None)
-        self._writer.join()
+        self._writer.close()
         self._engine.dispose()
 
-    def _write(self) -> None:
-        while (job := self._queue.get()) is not None:
-            jobs: list[_Job | str] = [job]
-            while not self._queue.empty() and len(jobs) < 500:
-                if (following := self._queue.get()) is None:
-                    self._queue.put(None)
-                    break
-                jobs.append(following)
-            self._commit(jobs)
-
-    def _commit(self, jobs: "list[_Job | str]") -> None:
-        """Write a batch as one; where that fails, one by one, so that a session costs no other its events."""
-        rows = [job.row for job in jobs if isinstance(job, _Job)]
-        whole = self._failed or any(isinstance(job, str) for job in jobs) or self._insert(rows)
-        for job in jobs:
-            if isinstance(job, str):
-                self._failed.pop(job, None)
-                continue
-            session = job.row["session"]
-            if whole and session not in self._failed and (error := self._insert([job.row])):
-                # After a gap nothing may follow: a session's numbers are without holes.
-                self._failed[session] = error
-            job.done(self._failed.get(session))
-
-    def _insert(self, rows: list[dict[str, Any]]) -> Exception | None:
+    def _select(self, query: Select[Any]) -> Iterator[Row[Any]]:
         try:
-            with self._engine.begin() as connection:
-                connection.execute(insert(EVENT), rows)
+            with self._engine.connect() as connection:
+                yield from connection.execution_options(yield_per=500).execute(query)
+        except SQLAlchemyError as error:
+            raise JournalError("journal_read", reason=str(getattr(error, "orig", None) or error)) from error
+
+    def _insert(self, rows: Rows, *, keep: bool = True) -> Exception | None:
+        return self._run(insert(EVENT), rows, keep=keep)
+
+    def _run(self, statement: Executable, rows: Rows | None = None, *, keep: bool = True) -> Exception | None:
+        try:
+            with self._engine.connect() as connection:
+                connection.execute(statement, rows)
+                (connection.commit if keep else connection.rollback)()
         except Exception as error:  # whatever it is, the writer must live on and the sessions must hear of it
             return error
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    row: dict[str, Any]
-    done: Callable[[Exception | None], Any]
+def _rows(session: str, records: Iterable[Recorded]) -> Rows:
+    rows = []
+    for recorded in records:
+        kind, body = encode(recorded.event)
+        rows.append({"session": session, "seq": recorded.seq, "time": recorded.time, "kind": kind, "body": body})
+    return rows
 
 
 def _engine(address: str) -> Engine:

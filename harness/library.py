@@ -9,23 +9,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness import tokens
+from harness import by_hand, tokens
 from harness.coding_tools.workspace_copy import copy_workspace
 from harness.discovery import BASE_LAB, Lab, find, load
-from harness.events import SessionStarted, TaskEnded, TaskStarted
+from harness.events import ExtensionsChanged, SessionStarted, TaskEnded
 from harness.hooks import Extension
-from harness.journal import Journal, Recorded
+from harness.journal import Journal, JournalError, Recorded
 from harness.loop import results_for_open_calls
 from harness.messages import AssistantMessage, clean
 from harness.model.gateway import Gateway
 from harness.replay import State, fold
 from harness.sandbox.detect import Sandbox
-from harness.session import Session
+from harness.session import Busy, Session
 from harness.session_events import ModelChosen
+from harness.session_list import own_sessions
 from harness.workspace import Workspace
 
-# For every session: turns a task may take, seconds that an approval waits.
-DEFAULTS = {"step_limit": 30, "approval_seconds": 300}
+# For every session: turns a task may take, seconds that an approval waits, whether a person confirms a summary
+# before it takes effect, and the window in tokens, where 0 is the model's own.
+DEFAULTS = {"step_limit": 30, "approval_seconds": 300, "confirm_summary": 0, "window": 0}
 INTERRUPTED = "The server stopped before this had ended. What it had done until then may stand."
 
 
@@ -42,24 +44,14 @@ class Setup:
     sandbox: Sandbox
     model: ModelChosen
     settings: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class SessionInfo:
-    """A line in the list of sessions. `time` is Unix seconds, `tasks` a number, `first` the first task's text."""
-
-    id: str
-    time: float
-    lab: str
-    tasks: int
-    first: str
+    fault: str = ""
 
 
 class Library:
     """The sessions of one server."""
 
     def __init__(self, setup: Setup, journal: Journal, gateway: Gateway) -> None:
-        self.setup, self._journal, self._gateway = setup, journal, gateway
+        self.setup, self.journal, self._gateway = setup, journal, gateway
         self._open: dict[str, Session] = {}
         self._opening: dict[str, asyncio.Task[Session]] = {}
 
@@ -68,7 +60,7 @@ class Library:
         setup, session_id = self.setup, secrets.token_urlsafe(9)
         # The rank file takes half a second to load; the first message to be measured must not wait in the loop.
         await asyncio.to_thread(tokens.encoding)
-        copy = await asyncio.to_thread(copy_workspace, setup.source, self._folder(session_id), setup.label)
+        copy = await asyncio.to_thread(copy_workspace, setup.source, self.folder(session_id), setup.label)
         workspace = replace(copy, sandbox=setup.sandbox)
         extensions = self._load(setup.lab, setup.extensions)
         session = self._session(session_id, setup.lab, extensions, workspace)
@@ -79,7 +71,9 @@ class Library:
                 settings=self._settings(session) | known, source=clean(str(setup.source)),
             )
         )  # fmt: skip
+        by_hand.choose_fault(session, setup.fault)
         session.prepare()
+        session.keeper.keep(0)
         self._open[session_id] = session
         return session
 
@@ -101,58 +95,67 @@ class Library:
                 del self._opening[session_id]
 
     async def latest(self) -> str | None:
-        """Return the newest session of this lab, these extensions and this workspace, or None."""
+        """Return the session to open first, or None: of those of this lab, these extensions and this folder, the one
+        where something happened last. So one comes back to one's own last work, be it in a fork or not, and never to
+        an imported session, whatever its events say.
+        """
         setup = self.setup
         wanted = (setup.lab.number, setup.extensions, clean(str(setup.source)))
-        started = await asyncio.to_thread(self._journal.read_kind, "SessionStarted")
-        for session_id, recorded in reversed(started):
-            event = recorded.event
-            assert isinstance(event, SessionStarted), "read_kind returns events of the kind asked for"
-            if (event.lab, event.extensions, event.source) == wanted and self._folder(session_id).is_dir():
-                return session_id
-        return None
+        own = own_sessions(self.journal, *wanted)
+        return await asyncio.to_thread(lambda: next((each for each in own if self.folder(each).is_dir()), None))
 
-    async def sessions(self) -> list[SessionInfo]:
-        """Return every session, the newest first."""
-        started = await asyncio.to_thread(self._journal.read_kind, "SessionStarted")
-        tasks = await asyncio.to_thread(self._journal.read_kind, "TaskStarted")
-        texts: dict[str, list[str]] = {}
-        for session_id, recorded in tasks:
-            assert isinstance(recorded.event, TaskStarted), "read_kind returns events of the kind asked for"
-            texts.setdefault(session_id, []).append(recorded.event.text)
-        lines = []
-        for session_id, recorded in reversed(started):
-            assert isinstance(recorded.event, SessionStarted), "read_kind returns events of the kind asked for"
-            own = texts.get(session_id, [""])
-            number = len(texts.get(session_id, []))
-            lines.append(SessionInfo(session_id, recorded.time, recorded.event.lab, number, own[0]))
-        return lines
+    def change_extensions(self, session: Session, names: tuple[str, ...]) -> None:
+        """Switch a session to these extensions, by number or name; its lab and lab 01 stay.
+
+        Raises Busy while something runs, LabError for one that is unknown or broken: then nothing has changed.
+        """
+        if session.status != "idle":
+            raise Busy
+        labs = self._labs(session.lab, names)
+        numbers = tuple(find(self.setup.labs, name).number for name in names)
+        extensions = tuple(load(each) for each in labs)
+        known = {name: value for lab in labs for name, value in lab.settings.items()}
+        settings = {name: session.state.settings.get(name, value) for name, value in (DEFAULTS | known).items()}
+        session.emit(ExtensionsChanged(extensions=numbers, settings=settings))
+        session.extensions = extensions
+        session.prepare()
+
+    async def forget(self, session_id: str, failure: JournalError | None = None) -> bool:
+        """Close a session; return whether it was open. `failure` tells who watches why no more is recorded in it."""
+        if opening := self._opening.get(session_id):
+            await asyncio.wait([opening])
+        if session := self._open.pop(session_id, None):
+            await session.stop()
+            session.failure = failure or session.failure
+            await session.close()
+        return session is not None
 
     async def close(self) -> None:
         """Stop every session and commit what is queued."""
         for session in self._open.values():
             await session.close()
-        await asyncio.to_thread(self._journal.close)
+        await asyncio.to_thread(self.journal.close)
 
     async def _reopen(self, session_id: str) -> Session:
         """Read a session from the journal, also one whose journal had failed."""
         if failed := self._open.pop(session_id, None):
             await failed.close()
-            self._journal.reopen(session_id)
+            self.journal.reopen(session_id)
         self._open[session_id] = session = await self._restore(session_id)
         return session
 
     async def _restore(self, session_id: str) -> Session:
-        records = await asyncio.to_thread(self._journal.read, session_id)
+        records = await asyncio.to_thread(self.journal.read, session_id)
         if not records or not isinstance(records[0].event, SessionStarted):
             raise KeyError(session_id)
         started = records[0].event
         state = await asyncio.to_thread(fold, [(each.seq, each.event) for each in records])
         lab = find(self.setup.labs, started.lab)
-        workspace = Workspace(self._folder(session_id), started.workspace, self.setup.sandbox)
-        extensions = self._load(lab, started.extensions)
+        workspace = Workspace(self.folder(session_id), started.workspace, self.setup.sandbox)
+        extensions = self._load(lab, state.extensions)
         session = self._session(session_id, lab, extensions, workspace, records, state)
         _settle(session)
+        await session.keeper.keep_if_missing(len(state.tasks))
         return session
 
     def _session(
@@ -164,10 +167,11 @@ class Library:
         records: list[Recorded] | None = None,
         state: State | None = None,
     ) -> Session:
-        outside = (self._journal, self._gateway, self.setup.model)
+        outside = (self.journal, self._gateway, self.setup.model)
         return Session(session_id, lab, extensions, workspace, *outside, records or [], state)
 
-    def _folder(self, session_id: str) -> Path:
+    def folder(self, session_id: str) -> Path:
+        """Return where the copy of the workspace lies that a session works in."""
         return self.setup.data / "sessions" / session_id / "workspace"
 
     def _labs(self, lab: Lab, names: tuple[str, ...]) -> list[Lab]:

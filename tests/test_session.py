@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
+from harness import by_hand
 from harness import events as e
 from harness.journal import Journal, JournalError
 from harness.session import Session
+from harness.session_list import read_sessions
 from harness.subscription import BACKLOG, Feed
 from tests.harness_support import ROOT, assert_rebuilt, events, library, run, run_sample, running, until
 
@@ -104,7 +106,8 @@ def test_sessions_work_in_copies_and_do_not_see_each_other(tmp_path: Path) -> No
                 assert (two.workspace.root / "postage.py").read_text() == source
                 assert (opened.setup.source / "postage.py").read_text() == source
                 assert one.state.history[0].message != two.state.history[0].message
-                assert {info.id for info in await opened.sessions()} == {one.id, two.id}
+                listed = read_sessions(opened.journal, opened.setup.labs).sessions
+                assert {info.id for info in listed} == {one.id, two.id}
                 for session in (one, two):
                     assert session.state.tasks[0].ended == "answered"
 
@@ -118,9 +121,9 @@ def test_the_list_names_each_session_and_its_first_task(tmp_path: Path) -> None:
             session = await opened.create(language="en")
             empty = await opened.create(language="zh")
             await run(session, "Invent a new colour.")
-            listed = await opened.sessions()
+            listed = read_sessions(opened.journal, opened.setup.labs).sessions
             assert [(info.id, info.tasks, info.first) for info in listed] == [
-                (empty.id, 0, ""), (session.id, 1, "Invent a new colour."),
+                (session.id, 1, "Invent a new colour."), (empty.id, 0, ""),
             ]  # fmt: skip
             with pytest.raises(KeyError):
                 await opened.open("no such session")
@@ -178,11 +181,11 @@ def test_a_setting_is_recorded_and_survives(tmp_path: Path) -> None:
         async with library(tmp_path, settings={"budget": 700, "unheard": 1}) as opened:
             session = await opened.create(language="en")
             assert session.state.settings["budget"] == 700 and "unheard" not in session.state.settings
-            session.change_setting("budget", 900)
-            session.change_setting("budget", 900)
+            by_hand.change_setting(session, "budget", 900)
+            by_hand.change_setting(session, "budget", 900)
             for name, value in (("budget", -1), ("budget", 10**9), ("colour", 1)):
                 with pytest.raises(ValueError):
-                    session.change_setting(name, value)
+                    by_hand.change_setting(session, name, value)
             assert len(events(session, e.SettingChanged)) == 1
         async with library(tmp_path) as opened:
             assert (await opened.open(session.id)).state.settings["budget"] == 900

@@ -1,0 +1,1 @@
+"""Sessions as files: written, read, and counted again before anything is kept."""
