@@ -13,7 +13,8 @@ from typing import Any
 from offline_model import wire
 from offline_model.chat import ChatRequest, Reply
 from offline_model.checks import BadRequest, parse
-from offline_model.faults import Faults
+from offline_model.faults import Faults, due
+from offline_model.headers import Asked, read_headers
 from offline_model.link import Link, Receive, Send
 from offline_model.respond import is_summary, respond
 from offline_model.script import Flow
@@ -25,14 +26,20 @@ HTTP_FAULTS = {
     "model_missing": BadRequest("The model does not exist.", status=404, code="model_not_found"),
     "rate_limit": BadRequest("Rate limit reached.", status=429, code="rate_limit_exceeded"),
     "server_error": BadRequest("The server had an error.", status=500),
+    "summary_error": BadRequest("The server had an error.", status=500),
 }
+# How long a slow summary lets wait, in seconds: long enough to be seen, short enough to be waited for.
+SLOW = 8.0
 
 
 class OfflineApp:
-    """The application. window: tokens; delay: seconds between two streamed pieces."""
+    """The application.
 
-    def __init__(self, flows: Sequence[Flow], *, window: int, faults: Faults, delay: float, record: bool):
-        self.flows, self.window, self.faults, self.delay = tuple(flows), window, faults, delay
+    window: tokens. delay: seconds between two streamed pieces. slow: seconds before a summary that is slow.
+    """
+
+    def __init__(self, flows: Sequence[Flow], *, window: int, faults: Faults, delay: float, slow: float, record: bool):
+        self.flows, self.window, self.faults, self.delay, self.slow = tuple(flows), window, faults, delay, slow
         self.requests: list[bytes] = []
         self.closing = asyncio.Event()
         self._record = record
@@ -44,34 +51,36 @@ class OfflineApp:
             return
         link = Link(receive, send, self.closing)
         try:
-            await self._route(scope["method"], scope["path"], link)
+            await self._route(scope, link)
         except BadRequest as error:
             retry = ((b"retry-after", b"1"),) if error.status == 429 else ()
             await link.answer(error.status, wire.failure(error), retry)
         except ConnectionError:
             pass
 
-    async def _route(self, method: str, path: str, link: Link) -> None:
+    async def _route(self, scope: dict[str, Any], link: Link) -> None:
+        method, path = scope["method"], scope["path"]
         if path == "/v1/models" and method == "GET":
             await link.answer(200, wire.models(MODEL, self.window))
         elif path == "/v1/chat/completions" and method == "POST":
-            await self._chat(await link.body(), link)
+            await self._chat(await link.body(), read_headers(scope["headers"]), link)
         elif path in ("/v1/models", "/v1/chat/completions"):
             raise BadRequest(f"Not allowed method {method} for {path}.", status=405)
         else:
             raise BadRequest(f"Unknown request URL: {method} {path}.", status=404, code="unknown_url")
 
-    async def _chat(self, body: bytes, link: Link) -> None:
+    async def _chat(self, body: bytes, asked: Asked, link: Link) -> None:
         if self._record:
             self.requests.append(body)
         request = parse(body)
-        fault = self.faults.take(summary=is_summary(request))
+        summary, window = is_summary(request), asked.window or self.window
+        fault = due(asked.fault, summary=summary) if asked.fault else self.faults.take(summary=summary)
         if fault in HTTP_FAULTS:
             raise HTTP_FAULTS[fault]
         prompt = sum(count(part) for part in request.parts)
-        self._check_window(request, prompt)
+        check_window(prompt, window)
         cached = self._memory.cached(request.parts)
-        reply = within(respond(request, self.flows, fault), request.max_tokens, self.window - prompt)
+        reply = within(respond(request, self.flows, fault), request.max_tokens, window - prompt)
         used = wire.Counted(prompt, count_reply(reply), cached)
         watcher = asyncio.ensure_future(link.watch())
         try:
@@ -81,19 +90,11 @@ class OfflineApp:
             with contextlib.suppress(asyncio.CancelledError):
                 await watcher
 
-    def _check_window(self, request: ChatRequest, prompt: int) -> None:
-        if prompt < self.window:
-            return
-        raise BadRequest(
-            f"This model's maximum context length is {self.window} tokens. However, your messages resulted in "
-            f"{prompt} tokens. Please reduce the length of the messages.",
-            code="context_length_exceeded",
-            param="messages",
-        )
-
     async def _whole(self, link: Link, request: ChatRequest, reply: Reply, used: wire.Counted, fault: str) -> None:
         if fault == "stall":
             await link.pause(None)
+            return
+        if fault == "summary_slow" and not await link.pause(self.slow):
             return
         body = wire.completion(request, reply, used, _identity(request), int(time.time()))
         if fault == "cut":
@@ -105,6 +106,8 @@ class OfflineApp:
     async def _stream(self, link: Link, request: ChatRequest, reply: Reply, used: wire.Counted, fault: str) -> None:
         await link.open(200, b"text/event-stream; charset=utf-8", ((b"cache-control", b"no-cache"),))
         events = list(wire.chunks(request, reply, used, _identity(request), int(time.time())))
+        if fault == "summary_slow" and not await link.pause(self.slow):
+            return
         # A fault in the stream strikes in its middle, when a part of the reply has been seen.
         end = len(events) if fault not in ("stall", "cut") else max(1, len(events) // 2)
         for event in events[:end]:
@@ -116,6 +119,18 @@ class OfflineApp:
         elif fault != "cut":
             await link.piece(wire.DONE)
             await link.close()
+
+
+def check_window(prompt: int, window: int) -> None:
+    """Do nothing if `prompt` tokens leave room in the window. BadRequest: they don't."""
+    if prompt < window:
+        return
+    raise BadRequest(
+        f"This model's maximum context length is {window} tokens. However, your messages resulted in "
+        f"{prompt} tokens. Please reduce the length of the messages.",
+        code="context_length_exceeded",
+        param="messages",
+    )
 
 
 def within(reply: Reply, limit: int | None, room: int) -> Reply:

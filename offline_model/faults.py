@@ -7,8 +7,9 @@ from typing import Literal, get_args
 HttpFault = Literal["key", "model_missing", "rate_limit", "server_error"]
 ReplyFault = Literal["stall", "cut", "empty"]
 SummaryFault = Literal[
-    "summary_empty", "summary_truncated", "summary_tools", "summary_long", "summary_stubborn", "summary_bare"
-]
+    "summary_empty", "summary_truncated", "summary_tools", "summary_long", "summary_stubborn", "summary_bare",
+    "summary_error", "summary_slow",
+]  # fmt: skip
 FaultName = HttpFault | ReplyFault | SummaryFault
 FAULTS: tuple[str, ...] = get_args(HttpFault) + get_args(ReplyFault) + get_args(SummaryFault)
 
@@ -34,7 +35,12 @@ class Faults:
 
     def take(self, *, summary: bool) -> str:
         """Return the fault that is due for this request, or "". Counts it."""
-        if not self._name or self._left == 0 or (self._name.startswith("summary_") and not summary):
+        if self._left == 0 or not (name := due(self._name, summary=summary)):
             return ""
         self._left -= 1 if self._left > 0 else 0
-        return self._name
+        return name
+
+
+def due(name: str, *, summary: bool) -> str:
+    """Return the fault if it strikes this request, else "": some strike summaries only."""
+    return "" if name.startswith("summary_") and not summary else name

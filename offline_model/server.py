@@ -13,7 +13,7 @@ from pathlib import Path
 
 import uvicorn
 
-from offline_model.app import OfflineApp
+from offline_model.app import SLOW, OfflineApp
 from offline_model.faults import Faults
 from offline_model.script import load_flows
 
@@ -26,7 +26,9 @@ class OfflineServer:
     """The offline model in this process. Use start() and stop(), or `with`.
 
     scripts: the labs' offline.toml files. window: tokens. delay: seconds between two streamed pieces.
-    fault: see `offline_model.faults`; `faults.set()` changes it while the server runs.
+    fault: see `offline_model.faults`; `faults.set()` changes it while the server runs. A request may ask for
+        another fault and window in its HTTP headers, see `offline_model.headers`.
+    slow: seconds before a summary that is slow by fault.
     record: keep the body of every chat request in `requests`.
     """
 
@@ -39,10 +41,12 @@ class OfflineServer:
         window: int = WINDOW,
         fault: str = "",
         delay: float = DELAY,
+        slow: float = SLOW,
         record: bool = False,
     ) -> None:
         self.faults = Faults(fault)
-        self._app = OfflineApp(load_flows(scripts), window=window, faults=self.faults, delay=delay, record=record)
+        flows = load_flows(scripts)
+        self._app = OfflineApp(flows, window=window, faults=self.faults, delay=delay, slow=slow, record=record)
         self._host, self._port = host, port
         self._address = ""
         self._thread: threading.Thread | None = None

@@ -58,6 +58,8 @@ def spoiled(fault: str, request: ChatRequest) -> Reply:
             return Reply(HEADING_LINE.sub("", text).strip())
         case "summary_long" if again:
             return Reply(text)
+        case "summary_slow":
+            return Reply(text)
     return Reply(text + "\n" + text * (_limit(request) // max(1, len(text))))
 
 

@@ -73,6 +73,17 @@ def test_the_bytes_on_the_wire_are_the_requests_own(request_: Request) -> None:
     assert body == request_.body()
 
 
+def test_headers_of_a_call_go_out_with_it_alone_and_the_bytes_stay_the_same() -> None:
+    async def act(server: WireServer, gateway: Gateway) -> None:
+        await gateway.stream(REQUEST, lambda text, kind: None, headers={"X-Offline-Window": "2000"})
+        await gateway.stream(REQUEST, lambda text, kind: None)
+        assert [seen.headers.get("x-offline-window") for seen in server.seen] == ["2000", None]
+        assert [seen.headers["content-type"] for seen in server.seen] == ["application/json"] * 2
+        assert [seen.body for seen in server.seen] == [REQUEST.body()] * 2
+
+    run([HELLO], act)
+
+
 def test_a_reply_streams_and_is_whole() -> None:
     pieces: list[tuple[str, str]] = []
     reply = run([HELLO], lambda _, gateway: gateway.stream(REQUEST, lambda text, kind: pieces.append((text, kind))))

@@ -264,7 +264,7 @@ def test_unknown_faults_are_refused() -> None:
         Faults("sleepy")
     with pytest.raises(ValueError, match="whole number"):
         Faults("stall:often")
-    assert len(set(FAULTS)) == len(FAULTS) == 13
+    assert len(set(FAULTS)) == len(FAULTS) == 15
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
