@@ -3,12 +3,19 @@
 import argparse
 import asyncio
 import contextlib
+import os
 import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036
+    # The words stand here, for an older Python cannot read the catalogue.
+    sys.exit("Python 3.11 or newer is needed. 需要 Python 3.11 或更新的版本。 -> uv run server.py")
+
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
-from harness.discovery import Lab, find, find_labs
+from harness.discovery import Lab, find_labs
 from harness.journal import Journal
 from harness.library import Library, Setup
 from harness.model.errors import ModelError
@@ -18,29 +25,36 @@ from harness.model.provider import Provider, choose, read_environment, settled
 from harness.ownership import claim
 from harness.problems import Problem
 from harness.sandbox.detect import Sandbox, detect
-from harness.session import SETTING_MAX
 from harness.session_events import ModelChosen
+from harness.storage import make_folder, sessions_folder
+from offline_model.faults import FAULTS
 from offline_model.server import WINDOW, OfflineServer
 from web.access import is_loopback
 from web.app import create_app
 from web.catalogue import load
-from web.command import read_arguments, terminal_language
+from web.command import problem_line, read_arguments, terminal_language
+from web.doctor import Place, look
 from web.listening import announce, listen, run
+from web.options import Chosen, check_fault, decide
 from web.settings import WebSettings, new_token
 from web.words import Words
 
 ROOT = Path(__file__).resolve().parent
-DATA = ROOT / ".lab"
+DATA, LABS, DEMOS = ROOT / ".lab", ROOT / "labs", ROOT / "demo_workspace"
 # A server that is slow to list its models must not hold up the page. Seconds.
 LIST_SECONDS = 5.0
+
+
+def provider_for(options: argparse.Namespace) -> Provider:
+    """Return which model is to answer, and why; starts and asks nothing. Problem: it cannot be used."""
+    gguf = str(options.gguf) if options.gguf else None
+    return choose(read_environment(ROOT), model=options.model, base_url=options.base_url, gguf=gguf)
 
 
 @contextlib.asynccontextmanager
 async def model(options: argparse.Namespace, labs: dict[str, Lab]) -> AsyncIterator[Provider]:
     """Choose the model, start the ones that run here, and end them again. Problem: it cannot be used."""
-    environment = read_environment(ROOT)
-    gguf = str(options.gguf) if options.gguf else None
-    provider = choose(environment, model=options.model, base_url=options.base_url, gguf=gguf)
+    provider = provider_for(options)
     started: OfflineServer | LocalModel | None = None
     if provider.kind == "offline":
         started = offline(labs)
@@ -83,20 +97,12 @@ async def asked(provider: Provider) -> Provider:
     return found
 
 
-def setup(options: argparse.Namespace, labs: dict[str, Lab], provider: Provider, sandbox: Sandbox, data: Path) -> Setup:
-    """Return what sessions are made from. Problem: a lab or folder is not there."""
-    lab = find(labs, options.lab)
-    extensions = tuple(dict.fromkeys(find(labs, name).number for name in options.ext))
-    source = options.workspace or ROOT / "demo_workspace" / lab.demo
-    if not source.is_dir():
-        raise Problem("no_folder", folder=source)
-    if options.budget is not None and not 0 <= options.budget <= SETTING_MAX:
-        raise Problem("budget_range", budget=options.budget, top=SETTING_MAX)
-    if options.budget is not None and not any("budget" in labs[each].settings for each in (lab.number, *extensions)):
-        raise Problem("no_budget", lab=lab.number)
+def setup(chosen: Chosen, labs: dict[str, Lab], provider: Provider, sandbox: Sandbox, data: Path) -> Setup:
+    """Return what sessions are made from. Problem: the model cannot act out the fault that is asked for."""
+    check_fault(chosen.fault, provider)
     return Setup(
-        labs=labs, lab=lab, extensions=extensions, source=source.resolve(), label=source.resolve().name, data=data,
-        sandbox=sandbox, settings={} if options.budget is None else {"budget": options.budget},
+        labs=labs, lab=chosen.lab, extensions=chosen.extensions, source=chosen.source, label=chosen.source.name,
+        data=data, sandbox=sandbox, settings=chosen.settings, fault=chosen.fault,
         model=ModelChosen(
             model=provider.model, provider=provider.kind, reason=provider.reason,
             window=provider.window, window_source=provider.window_source,
@@ -106,26 +112,30 @@ def setup(options: argparse.Namespace, labs: dict[str, Lab], provider: Provider,
 
 async def serve(options: argparse.Namespace, words: Words) -> None:
     """Run the server until it is ended. Problem: it cannot start."""
-    labs = find_labs(ROOT / "labs")
+    labs = find_labs(LABS)
     if options.list:
         for lab in labs.values():
             print(f"{lab.number}  {lab.name:24} {lab.title[words.language]}")
         return
-    data = data_folder(options.database)
+    chosen = decide(options, labs, faults=FAULTS, demos=DEMOS)
+    data = sessions_folder(options.database, DATA)
+    make_folder(data)
     with contextlib.closing(claim(data)):
-        await serve_sessions(options, words, labs, data)
+        await serve_sessions(options, chosen, load(chosen.language or words.language), labs, data)
 
 
-async def serve_sessions(options: argparse.Namespace, words: Words, labs: dict[str, Lab], data: Path) -> None:
+async def serve_sessions(
+    options: argparse.Namespace, chosen: Chosen, words: Words, labs: dict[str, Lab], data: Path
+) -> None:
     """Run the server over the sessions in `data`. Problem: it cannot start."""
     sandbox = await asyncio.to_thread(detect, [data])
     with contextlib.closing(listen(options.host, options.port)) as listener:
         async with model(options, labs) as provider:
-            made = setup(options, labs, provider, sandbox, data)
+            made = setup(chosen, labs, provider, sandbox, data)
             journal = Journal(options.database or f"sqlite:///{data / 'journal.db'}")
             gateway = Gateway(provider)
             library = Library(made, journal, gateway)
-            settings = web_settings(options, listener.getsockname()[1], sandbox)
+            settings = web_settings(options, chosen, listener.getsockname()[1], sandbox)
             warming = asyncio.ensure_future(gateway.prepare())
             try:
                 await run(create_app(library, settings), listener, lambda: announce(words, made, settings))
@@ -135,28 +145,21 @@ async def serve_sessions(options: argparse.Namespace, words: Words, labs: dict[s
                 await gateway.close()
 
 
-def data_folder(database: str | None) -> Path:
-    """Make and return the folder of sessions' workspaces: beside an SQLite journal, else in the project.
-
-    Problem: it cannot be made, or the journal would not outlive the server.
-    """
-    path = (database or "").removeprefix("sqlite:///")
-    if database and database.startswith("sqlite") and path in ("", ":memory:", database):
-        raise Problem("journal_memory")
-    folder = Path(path).resolve().parent if database and path != database else DATA
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Problem("folder_not_made", folder=folder, reason=error.strerror) from error
-    return folder
-
-
-def web_settings(options: argparse.Namespace, port: int, sandbox: Sandbox) -> WebSettings:
+def web_settings(options: argparse.Namespace, chosen: Chosen, port: int, sandbox: Sandbox) -> WebSettings:
     """Return what the page needs to know; a host that others can reach needs a token."""
     return WebSettings(
         host=options.host, port=port, token="" if is_loopback(options.host) else new_token(),
-        language=options.lang, offline_assets=options.offline_assets, sandbox=sandbox.code,
+        language=chosen.language, theme=chosen.theme, text_size=chosen.text_size,
+        offline_assets=options.offline_assets, sandbox=sandbox.code,
     )  # fmt: skip
+
+
+def doctor(options: argparse.Namespace, words: Words) -> NoReturn:
+    """Check what a server with these options would need, and end with the exit code."""
+    place = Place(ROOT, LABS, DEMOS, DATA, FAULTS)
+    code = look(options, words, place, lambda: provider_for(options), lambda: model(options, find_labs(LABS)))
+    # The look-up of a name may hang in a thread that Python would wait for; nothing else is still open.
+    os._exit(code)
 
 
 def main() -> int:
@@ -164,9 +167,11 @@ def main() -> int:
     words = load(terminal_language())
     options = read_arguments(words)
     try:
+        if options.command == "doctor":
+            doctor(options, words)
         asyncio.run(serve(options, words))
     except Problem as problem:
-        print(words.t(f"problem.{problem.code}", **problem.values).unescape(), file=sys.stderr)
+        print(problem_line(words, problem), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -2,8 +2,12 @@
 
 import secrets
 from dataclasses import dataclass, field
+from typing import Literal
 
 from web.words import Language
+
+Theme = Literal["auto", "light", "dark"]
+TextSize = Literal["normal", "large", "largest"]
 
 
 def new_token() -> str:
@@ -18,6 +22,7 @@ class WebSettings:
     host, port: where the server listens (the port that was really bound).
     token: what a visitor must know, or "" on loopback, where being on the machine is enough.
     language: the page's language unless the visitor chose one; None leaves it to the browser.
+    theme, text_size: how the page looks unless the visitor chose otherwise.
     offline_assets: take every asset from this server, never from another host.
     sandbox: the code of the sandbox in force, for the page.
     form_token: proves that a form without JavaScript came from a page of this process.
@@ -27,6 +32,8 @@ class WebSettings:
     port: int
     token: str = field(default="", repr=False)
     language: Language | None = None
+    theme: Theme = "auto"
+    text_size: TextSize = "normal"
     offline_assets: bool = False
     sandbox: str = "none"
     form_token: str = field(default_factory=new_token, repr=False)
