@@ -16,6 +16,8 @@ from typing_extensions import TypedDict
 
 from harness.hooks import Extension, from_module
 from harness.problems import Problem
+from harness.proofs import Proof
+from harness.sizes import Category
 
 Number = Annotated[int, Field(strict=True, ge=0)]
 BASE_LAB = "01"
@@ -50,6 +52,43 @@ class SampleGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Tick:
+    """Something to have seen. `proof`: what the journal must hold for it; without one a person ticks it."""
+
+    id: str
+    text: Text
+    proof: Proof | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stroke:
+    """One part of a drawn bar; `width` is a share, of no unit.
+
+    leaves: what will give way to a summary. cut: the cut point lies in front of it.
+    """
+
+    part: Category
+    width: Annotated[int, Field(strict=True, ge=1, le=30)]
+    leaves: bool = False
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnBar:
+    """One request in a lab's drawing, and what to see in it. All bars of a drawing have the same scale."""
+
+    caption: Text
+    parts: tuple[Stroke, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A lab's drawing: bars below one another. It measures nothing."""
+
+    bars: tuple[DrawnBar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Lab:
     """One lab. `demo` names a folder in demo_workspace; `settings` are whole numbers by name."""
 
@@ -62,6 +101,8 @@ class Lab:
     settings: dict[str, Number] = field(default_factory=dict)
     groups: tuple[SampleGroup, ...] = ()
     compacts: bool = False
+    ticks: tuple[Tick, ...] = ()
+    picture: Picture = Picture()
 
     def text(self, language: str) -> str:
         """Return the lab's text in Markdown, or "" when it has none in that language."""
@@ -108,7 +149,8 @@ def load(lab: Lab) -> Extension:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # a lab's code is not ours: whatever it raises becomes one line
         raise LabError("lab_broken", file=f"{path.parent.name}/{path.name}", reason=repr(error)) from error
-    return from_module(lab.name, module, compacts=lab.compacts)
+    wording = lab.folder / "wording.toml"
+    return from_module(lab.name, module, compacts=lab.compacts, wording=wording if wording.is_file() else None)
 
 
 def _read(path: Path) -> Lab:

@@ -1,6 +1,7 @@
 """The labs' texts and demos, and both labs run by hand over the wire, in both languages."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -10,9 +11,14 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from harness import library
+from harness.discovery import LabError, find_labs
+from harness.summary import ARGUMENTS_CHARS, HISTORY_CHARS, MESSAGE_CHARS
 from offline_model.server import OfflineServer
 from offline_model.statements import split
 from tests.offline_support import ROOT, SCRIPTS, Talk, lab, log, samples
+from web.catalogue import load
+from web.lab_text import read_lab_text
 
 LANGUAGES = ["en", "zh"]
 LABS = ["01", "07"]
@@ -53,7 +59,7 @@ def texts(value: object) -> Iterator[dict[str, str]]:
 @pytest.mark.parametrize("number", LABS)
 def test_every_text_of_a_lab_is_there_in_both_languages(number: str) -> None:
     pairs = list(texts(lab(number)))
-    assert len(pairs) >= 8
+    assert len(pairs) >= 16
     for pair in pairs:
         assert set(pair) == {"en", "zh"}
         assert not HAN.search(pair["en"].replace("“", "").replace("”", "")) and HAN.search(pair["zh"])
@@ -83,6 +89,47 @@ def test_both_languages_of_a_lab_text_have_the_same_parts() -> None:
     for number in LABS:
         shapes = [re.findall(r"^(#+|- |\d\. )", readme(number, each), re.MULTILINE) for each in LANGUAGES]
         assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize("number", LABS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_lab_text_names_things_as_the_page_does(number: str, language: str) -> None:
+    parsed = MarkdownIt("commonmark", {"html": False}).parse(readme(number, language))
+    pieces = [piece for token in parsed for piece in token.children or []]
+    assert not any("*" in piece.content for piece in pieces if piece.type == "text"), "a mark that is none"
+    named = [b.content for a, b in zip(pieces, pieces[1:], strict=False) if a.type == "em_open"]
+    assert len(named) >= 6
+    assert set(named) <= {str(entry) for entry in load(language).entries.values()}
+
+
+@pytest.mark.parametrize("number", LABS)
+def test_a_lab_has_its_parts_a_drawing_and_ticks(number: str) -> None:
+    parts = [len(read_lab_text(readme(number, language)).sections) for language in LANGUAGES]
+    assert parts == [8, 8], "the idea, words, how it works, try, watch, goes wrong, limits, question"
+    assert len(lab(number)["picture"]["bars"]) == 4
+    ticks = lab(number)["ticks"]
+    assert 5 <= len(ticks) == len({tick["id"] for tick in ticks})
+    assert any("proof" in tick for tick in ticks) and not all("proof" in tick for tick in ticks)
+
+
+def test_a_proof_that_nobody_knows_is_named_in_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "07-copy"
+    shutil.copytree(next((ROOT / "labs").glob("07-*")), folder)
+    file = folder / "lab.toml"
+    file.write_text(file.read_text("utf-8").replace('proof = "reread"', 'proof = "moon"'), "utf-8")
+    with pytest.raises(LabError) as raised:
+        find_labs(tmp_path)
+    assert raised.value.code == "lab_broken" and raised.value.values["file"] == "07-copy/lab.toml"
+    reason = str(raised.value.values["reason"])
+    assert reason.startswith("ticks.4.proof: ") and "'reread'" in reason and "\n" not in reason
+
+
+def test_the_summariser_s_limits_are_those_of_the_text() -> None:
+    limits = [
+        f"{limit:,}" for limit in (MESSAGE_CHARS, ARGUMENTS_CHARS, HISTORY_CHARS, *lab("07")["settings"].values())
+    ]
+    assert limits == ["4,000", "1,000", "24,000", "1,500", "900"]
+    assert library.DEFAULTS["step_limit"] == 30, "what lab 01 tells to set it back to"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -1,9 +1,11 @@
-"""The tasks of the left column: what to try, and what was tried."""
+"""The left column: what to try and what was tried, what to have seen and what was seen."""
 
 from dataclasses import dataclass
 
 from harness.discovery import Lab
+from harness.proofs import proved
 from harness.replay import State
+from web.shown import Shown
 from web.words import Language
 
 
@@ -27,6 +29,16 @@ class GroupView:
     samples: tuple[SampleView, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TickView:
+    """Something to have seen. `by_journal`: the journal ticks it, a person cannot; `seen` is whether it is ticked."""
+
+    id: str
+    text: str
+    by_journal: bool
+    seen: bool
+
+
 def samples_of(lab: Lab, state: State, language: Language) -> tuple[GroupView, ...]:
     """Return the lab's tasks by group; a sample counts as done when its task was answered."""
     done = {task.sample for task in state.tasks if task.sample and task.ended == "answered"}
@@ -48,6 +60,21 @@ def samples_of(lab: Lab, state: State, language: Language) -> tuple[GroupView, .
             ),
         )
         for group in lab.groups
+    )
+
+
+def ticks_of(session: Shown, language: Language) -> tuple[TickView, ...]:
+    """Return what the lab asks to have seen; what the journal can prove is ticked by nothing else."""
+    lab, ticked = session.lab, session.state.ticked
+    proofs = proved(session.state, session.records) if lab.ticks else frozenset()
+    return tuple(
+        TickView(
+            tick.id,
+            in_language(tick.text, language),
+            tick.proof is not None,
+            tick.id in ticked if tick.proof is None else tick.proof in proofs,
+        )
+        for tick in lab.ticks
     )
 
 

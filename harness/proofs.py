@@ -1,0 +1,121 @@
+"""What a session's journal proves: that something which a lab's text asks to look for has happened.
+
+A proof that holds once holds for ever, so each event is looked at once, however long the session is. Knows no
+lab and no words.
+"""
+
+import contextlib
+import json
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+from harness import events as e
+from harness.context import Entry
+from harness.facts import facts_in
+from harness.lost import trace
+from harness.messages import AssistantMessage
+from harness.recorded import Recorded
+from harness.records import Compaction
+from harness.replay import State
+
+# compacted: a compaction took effect. rewritten: a person changed its summary first. undone: one was taken back.
+# refused: a summary was no good and all stayed as it was. constraint_lost: a demand of the user's stood in what was
+# cut, and stands word for word neither in the summary nor behind it. reread: a file was read that had been read in
+# what was cut. cut_moved: a budget that a person set had another outcome at a task's end than the first one would
+# have had. tool_result_largest: in some call they were the largest part. approved, denied, stopped: by a person.
+Proof = Literal[
+    "compacted", "rewritten", "undone", "refused", "constraint_lost", "reread", "cut_moved", "tool_result_largest",
+    "approved", "denied", "stopped",
+]  # fmt: skip
+
+
+class Proofs:
+    """What the journal of one session proves so far."""
+
+    def __init__(self) -> None:
+        self.found: set[Proof] = set()
+        self._seen = 0
+        self._budget: int | None = None
+        self._gone: set[str] = set()
+        self._demands: set[str] = set()
+
+    def read_on(self, state: State, records: Sequence[Recorded]) -> frozenset[Proof]:
+        """Look at the records that are new since the last time; return all that is proved."""
+        new, self._seen = records[self._seen :], len(records)
+        for recorded in new:
+            self.found.update(self._proved_by(state, recorded))
+        return frozenset(self.found)
+
+    def _proved_by(self, state: State, recorded: Recorded) -> Iterable[Proof]:
+        match recorded.event:
+            case e.SessionStarted(settings=settings) | e.ExtensionsChanged(settings=settings):
+                self._budget = settings.get("budget") if self._budget is None else self._budget
+            case e.BoundaryMeasured(measured=measured, budget=budget) if self._budget is not None:
+                if (measured > budget) != (measured > self._budget):
+                    yield "cut_moved"
+            case e.ModelCallStarted(parts=parts) if (
+                max(parts, key=lambda part: parts[part].chars, default="") == "results"
+            ):
+                yield "tool_result_largest"
+            case e.ApprovalAnswered(allowed=allowed, by="person"):
+                yield "approved" if allowed else "denied"
+            case e.ToolEnded(name="read", ok=True, arguments=arguments) if _path(arguments) in self._gone:
+                yield "reread"
+            case e.TaskEnded(reason="stopped"):
+                yield "stopped"
+            case e.CompactionRefused(reason=reason) if reason.startswith("summary_") or reason == "not_smaller":
+                yield "refused"
+            case e.CompactionUndone():
+                yield "undone"
+            case e.ContextCompacted():
+                made = next(each for each in reversed(state.compactions) if each.seq == recorded.seq)
+                self._gone |= _reads(made.removed)
+                yield "compacted"
+                if made.event.written:
+                    yield "rewritten"
+                if "constraint_lost" not in self.found and _any_lost(self._demands, made.removed, _kept(state, made)):
+                    yield "constraint_lost"
+            case e.TaskStarted(text=text):
+                self._demands |= _demands_in(text)
+
+
+_KEPT: WeakKeyDictionary[State, Proofs] = WeakKeyDictionary()
+
+
+def proved(state: State, records: Sequence[Recorded]) -> frozenset[Proof]:
+    """Return all that the session with this state and these records proves. What was read once is remembered."""
+    return _KEPT.setdefault(state, Proofs()).read_on(state, records)
+
+
+def _any_lost(demands: set[str], removed: Iterable[Entry], kept: Sequence[Entry]) -> bool:
+    """Say whether one of a user's demands stood in `removed` and stands, word for word, in nothing of `kept`."""
+    # A demand that was cut earlier stands in the earlier summary.
+    words = (entry for entry in removed if entry.category in ("user", "summary"))
+    told = [entry for entry in words if demands & _demands_in(entry.message.text)]
+    traced = [each for each in trace(told, kept) if each.fact.key in demands] if told else []
+    return any(each.fact.kind == "constraint" and each.fate in ("lost", "changed") for each in traced)
+
+
+def _demands_in(text: str) -> set[str]:
+    return {fact.key for fact in facts_in(text) if fact.kind == "constraint"}
+
+
+def _kept(state: State, made: Compaction) -> list[Entry]:
+    """Return what stood in the context when the compaction had taken effect: its summary, and what it kept."""
+    first, last = (bisect_left(state.history, seq, key=lambda entry: entry.seq) for seq in (made.event.cut, made.seq))
+    return [made.summary, *state.history[first:last]]
+
+
+def _reads(entries: Iterable[Entry]) -> set[str]:
+    """Return the paths of the reads that were asked for in `entries`."""
+    replies = (entry.message for entry in entries if isinstance(entry.message, AssistantMessage))
+    return {_path(call.arguments) for reply in replies for call in reply.calls if call.name == "read"}
+
+
+def _path(arguments: str) -> str:
+    """Return the path in a call's arguments, or the text as it is where it has none."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return str(json.loads(arguments)["path"])
+    return arguments
