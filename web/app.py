@@ -11,7 +11,7 @@ from starlette.staticfiles import StaticFiles
 
 from harness.library import Library
 from harness.problems import Problem
-from web import assets, changes, errors, routes
+from web import assets, changes, errors, fork_changes, hand_changes, routes, sessions, setting_changes
 from web.channel import Channels
 from web.guard import Guard
 from web.pages import Pages
@@ -41,11 +41,12 @@ def create_app(library: Library, settings: WebSettings) -> Starlette:
     site = Site(
         library=library,
         settings=settings,
-        pages=Pages.load(),
+        pages=Pages.load(labs=library.setup.labs),
         assets=assets.load(),
         channels=Channels(),
     )
-    guard = Middleware(Guard, settings=settings, refuse=errors.refuse, scripts=site.script_addresses)
+    scripts, uploads = site.script_addresses, (sessions.IMPORT,)
+    guard = Middleware(Guard, settings=settings, refuse=errors.refuse, scripts=scripts, uploads=uploads)
     app = Starlette(
         routes=all_routes(),
         middleware=[guard],
@@ -64,8 +65,13 @@ def all_routes() -> list[BaseRoute]:
     """Return every route of the app."""
     return [
         Route("/", routes.start),
-        Route("/sessions", routes.sessions),
-        Route("/sessions", changes.new_session, methods=["POST"]),
+        Route("/sessions", sessions.show),
+        Route("/sessions", sessions.create, methods=["POST"]),
+        Route(sessions.IMPORT, sessions.bring_in, methods=["POST"]),
+        Route("/s/{session}/name", sessions.rename, methods=["POST"]),
+        Route("/s/{session}/delete", sessions.ask_to_delete),
+        Route("/s/{session}/delete", sessions.delete, methods=["POST"]),
+        Route("/s/{session}/export.jsonl", sessions.export),
         Route("/s/{session}", routes.session_page),
         Route("/s/{session}/panel", routes.panel),
         Route("/s/{session}/dry-run", routes.dry_run),
@@ -75,8 +81,19 @@ def all_routes() -> list[BaseRoute]:
         Route("/s/{session}/calls/{call:int}", routes.model_call),
         Route("/s/{session}/tasks", changes.start_task, methods=["POST"]),
         Route("/s/{session}/stop", changes.stop, methods=["POST"]),
+        Route("/s/{session}/forks", fork_changes.fork_session, methods=["POST"]),
         Route("/s/{session}/approvals", changes.answer, methods=["POST"]),
+        Route("/s/{session}/by-hand", hand_changes.preview),
+        Route("/s/{session}/compact", hand_changes.compact, methods=["POST"]),
+        Route("/s/{session}/undo", hand_changes.undo, methods=["POST"]),
+        Route("/s/{session}/summary", hand_changes.answer_summary, methods=["POST"]),
         Route("/s/{session}/budget", changes.change_budget, methods=["POST"]),
+        Route("/s/{session}/ticks", changes.tick, methods=["POST"]),
+        Route("/s/{session}/numbers", routes.session_page),
+        Route("/s/{session}/numbers", setting_changes.change_numbers, methods=["POST"]),
+        Route("/s/{session}/extensions", setting_changes.change_extensions, methods=["POST"]),
+        Route("/s/{session}/fault", setting_changes.choose_fault, methods=["POST"]),
+        Route("/s/{session}/settings.toml", setting_changes.settings_file),
         Route("/preferences", changes.prefer, methods=["POST"]),
         Route("/healthz", routes.health),
         Route("/favicon.ico", routes.no_icon),

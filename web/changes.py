@@ -1,28 +1,27 @@
 """What a visitor may change. Each works from htmx (204, the stream brings the change) and from a plain form."""
 
 import re
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from harness.session import SETTING_MAX, Busy
+from harness import by_hand
+from harness.by_hand import SETTING_MAX
+from harness.messages import clean
+from harness.session import Busy
 from web.errors import PageError
 from web.routes import number, open_session
-from web.site import site_of
-from web.viewer import THEMES
-from web.visitor import LANGUAGE_COOKIE, THEME_COOKIE, viewer_of
+from web.viewer import TEXT_SIZES, THEMES
+from web.visitor import LANGUAGE_COOKIE, SIZE_COOKIE, THEME_COOKIE, viewer_of
 from web.words import LANGUAGES
 
 TEXT_TOP = 20_000  # characters
+ONS = {"yes": True, "no": False}
 YEAR = 365 * 24 * 3600
 # Where a form may lead back to: our own pages, with a plain query.
-_OWN = re.compile(r"/(?:sessions|s/[A-Za-z0-9_-]{1,64})?(?:\?[A-Za-z0-9_=&-]{0,200})?(?:#[A-Za-z0-9_-]{0,64})?")
-
-
-async def new_session(request: Request) -> Response:
-    """POST /sessions: start a session of the server's lab."""
-    session = await site_of(request).library.create(language=viewer_of(request).language)
-    return done(request, f"/s/{session.id}", moves=True)
+_OWN = re.compile(r"/(?:sessions|s/[\w-]{1,64}(?:/delete)?)?(?:\?[\w=&%+.~-]{0,3000})?(?:#[\w-]{0,64})?", re.ASCII)
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 async def start_task(request: Request) -> Response:
@@ -70,22 +69,45 @@ async def change_budget(request: Request) -> Response:
     if budget is None:
         raise PageError(422, "budget", top=SETTING_MAX)
     try:
-        session.change_setting("budget", budget)
+        by_hand.change_setting(session, "budget", budget)
     except ValueError:
         raise PageError(422, "no_budget") from None
     return done(request, f"/s/{session.id}")
 
 
+async def tick(request: Request) -> Response:
+    """POST /s/{session}/ticks: `tick` by its id, and `on`, which is yes or no; not for what the journal proves."""
+    session, fields = await open_session(request), request.state.form
+    wanted = fields.get("tick", "")
+    if not any(each.id == wanted and each.proof is None for each in session.lab.ticks) or fields.get("on") not in ONS:
+        raise PageError(404, "no_tick")
+    by_hand.tick(session, wanted, on=ONS[fields["on"]])
+    return done(request, f"/s/{session.id}#guide-ticks")
+
+
 async def prefer(request: Request) -> Response:
-    """POST /preferences: `language` or `theme`, and `back`, the page to return to."""
+    """POST /preferences: `language`, `theme` or `size`, and `back`, the page to return to."""
     fields = request.state.form
-    back = fields.get("back", "/")
-    response = done(request, back if _OWN.fullmatch(back) else "/", moves=True)
-    choices = (("language", LANGUAGE_COOKIE, LANGUAGES), ("theme", THEME_COOKIE, THEMES))
-    for name, cookie, values in choices:
+    response = done(request, own_page(fields.get("back", "/")) or "/", moves=True)
+    choices = {
+        "language": (LANGUAGE_COOKIE, LANGUAGES),
+        "theme": (THEME_COOKIE, THEMES),
+        "size": (SIZE_COOKIE, TEXT_SIZES),
+    }
+    for name, (cookie, values) in choices.items():
         if fields.get(name) in values:
             response.set_cookie(cookie, fields[name], max_age=YEAR, httponly=True, samesite="strict", path="/")
     return response
+
+
+def own_page(address: str) -> str:
+    """Return where a form leads back to, as a header may hold it, or "" where that is no page of ours.
+
+    own_page("/sessions?q=é") -> "/sessions?q=%C3%A9"
+    """
+    # Only what is no ASCII is encoded: a line break in an address is no search of ours.
+    address = _NOT_ASCII.sub(lambda found: quote(found[0]), clean(address))
+    return address if _OWN.fullmatch(address) else ""
 
 
 def done(request: Request, path: str, *, moves: bool = False) -> Response:

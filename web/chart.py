@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.replay import CallRecord, State
+from harness.records import CallRecord
+from harness.replay import State
 from harness.sizes import Category
 from web.figures import Border, Part, parts_of
+from web.units import Unit, call_value, part_value
 
 # A narrower part has no room for its letter, in percent of the bar.
 LETTER_PERCENT = 5.0
@@ -54,7 +56,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One model call. `mark`: the number of the compaction that lies directly behind it, or 0."""
+    """One model call. `mark`: the number of the compaction that lies directly behind it, or 0; `undone`: taken back.
+
+    blocks: its parts, or one for the whole where the parts are not known; none where nothing is.
+    """
 
     call: CallRecord
     x: str
@@ -63,11 +68,12 @@ class Bar:
     end: str
     blocks: tuple[Block, ...]
     mark: int
+    undone: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """The bars of the model calls. top: characters at the upper edge. hidden: older calls that are not drawn."""
+    """The bars of the model calls. top: the value at the upper edge. hidden: older calls that are not drawn."""
 
     bars: tuple[Bar, ...]
     top: int
@@ -92,10 +98,13 @@ class BorderBar:
     line: str
 
 
-def stack(parts: Sequence[Part], scale: Literal["true", "equal"]) -> list[Segment]:
-    """Lay the parts side by side, to scale by characters or all of them equally wide; empty parts have no place."""
+def stack(parts: Sequence[Part], scale: Literal["true", "equal"], unit: Unit = "characters") -> list[Segment]:
+    """Lay the parts side by side, to scale or all of them equally wide; empty parts have no place.
+
+    Of a part only characters and the estimate are known, so the estimate stands in for what is reported.
+    """
     there = [part for part in parts if part.size.chars]
-    weights = [part.size.chars if scale == "true" else 1 for part in there]
+    weights = [part_value(part.size, unit) if scale == "true" else 1 for part in there]
     total, x, segments = sum(weights), 0.0, []
     for part, weight in zip(there, weights, strict=True):
         width = 100 * weight / total
@@ -112,17 +121,22 @@ def gauge(measured: int, limit: int) -> Gauge:
     return Gauge(percent(fits), percent(line), line, percent(line), percent(max(0.0, past - line)))
 
 
-def turns(state: State) -> Turns:
+def turns(state: State, unit: Unit = "characters") -> Turns:
     """Draw one bar for each model call, the newest `MOST_BARS` of them, and the compactions between them."""
     calls = state.calls[-MOST_BARS:]
-    top = round_up(max((call.size.chars for call in calls), default=0))
+    top = round_up(max((call_value(call, unit) or 0 for call in calls), default=0))
     slot = 100 / max(len(calls), 6)
-    marks = {call: made.event.number for made in state.compactions for call in made.event.calls[-1:]}
+    marks = {call: made for made in state.compactions for call in made.event.calls[-1:]}
     bars = []
     for number, call in enumerate(calls):
         x = number * slot
         edges = (percent(x + slot * 0.14), percent(slot * 0.72), percent(x + slot / 2), percent(x + slot))
-        bars.append(Bar(call, *edges, _blocks(parts_of(call.parts), top), marks.get(call.call, 0)))
+        values = [(part.category, part_value(part.size, unit)) for part in parts_of(call.parts)]
+        if unit == "reported":
+            values = [("summary", call_value(call, unit) or 0)]
+        made = marks.get(call.call)
+        mark = (made.event.number, bool(made.undone)) if made else (0, False)
+        bars.append(Bar(call, *edges, _blocks(values, top), *mark))
     return Turns(tuple(bars), top, len(state.calls) - len(calls), max(0, len(calls) - 14))
 
 
@@ -160,15 +174,15 @@ def pixels(value: float) -> str:
     return f"{value:.1f}"
 
 
-def _blocks(parts: Sequence[Part], top: int) -> tuple[Block, ...]:
+def _blocks(values: Sequence[tuple[Category, int]], top: int) -> tuple[Block, ...]:
     blocks, below = [], 0
-    for part in parts:
-        if not part.size.chars:
+    for category, value in values:
+        if not value:
             continue
-        y, bottom = _y(below + part.size.chars, top), _y(below, top)
+        y, bottom = _y(below + value, top), _y(below, top)
         tall = bottom - y >= LETTER_HEIGHT
-        blocks.append(Block(part.category, pixels(y), pixels(bottom - y), pixels((y + bottom) / 2), tall))
-        below += part.size.chars
+        blocks.append(Block(category, pixels(y), pixels(bottom - y), pixels((y + bottom) / 2), tall))
+        below += value
     return tuple(blocks)
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 from harness import events as e
 from harness.context import Entry
 from harness.messages import clean
+from harness.records import Compaction
 
 Kind = Literal["add", "del", "hunk", "same"]
 # The argument that says most about a call, by the names that the tools use.
@@ -53,11 +54,16 @@ class CompactionDetail:
     """The messages that a summary stands for, whole and in order: the newest of them, and how many there are.
 
     earlier: characters of JSON of the summary that it replaced, which no strategy measures; 0 without one.
+    undone: a person took it back. undoable: it is the newest in force, so that it can be taken back.
+    changed: what a person changed in the summary before it took effect; empty where nobody did.
     """
 
     originals: tuple[Entry, ...]
     count: int
     earlier: int
+    undone: bool
+    undoable: bool
+    changed: tuple[DiffLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +103,18 @@ def visible(text: str) -> str:
     return _TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def compaction_detail(removed: Sequence[Entry]) -> CompactionDetail:
-    """Build what a compaction's row shows beside its summary."""
+def compaction_detail(made: Compaction, *, newest: bool) -> CompactionDetail:
+    """Build what a compaction's row shows beside its summary; `newest` of those in force."""
+    removed, event = made.removed, made.event
     earlier = sum(entry.size.chars for entry in removed if entry.category == "summary")
-    return CompactionDetail(tuple(removed[-MOST_ORIGINALS:]), len(removed), earlier)
+    changed = text_diff(event.written, event.summary) if event.written else ()
+    shown = tuple(removed[-MOST_ORIGINALS:])
+    return CompactionDetail(shown, len(removed), earlier, bool(made.undone), newest, changed)
+
+
+def text_diff(old: str, new: str) -> tuple[DiffLine, ...]:
+    """Return what makes `new` of `old`, line by line."""
+    return diff_lines(list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2)))
 
 
 def first_line(text: str) -> str:
@@ -139,6 +153,5 @@ def _diff(name: str, arguments: dict[str, str], preview: str) -> tuple[DiffLine,
     if name in ("write", "edit") and any(line.startswith("@@") for line in lines):
         return diff_lines(lines)
     if name == "edit" and {"old", "new"} <= set(arguments):
-        old, new = arguments["old"].splitlines(), arguments["new"].splitlines()
-        return diff_lines(list(difflib.unified_diff(old, new, lineterm="", n=2)))
+        return text_diff(arguments["old"], arguments["new"])
     return ()

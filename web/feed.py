@@ -12,7 +12,7 @@ from harness import events as e
 from harness.journal import Recorded
 from web.details import Detail, PartialDetail, call_detail, compaction_detail
 from web.parts import entry_at, in_model_view, model_start, part_before
-from web.rows import Cut, Row, at, earlier, row_id
+from web.rows import INVISIBLE, Cut, Row, at, earlier, row_id
 from web.shown import Shown
 from web.status import state_of
 from web.viewer import Viewer
@@ -35,7 +35,7 @@ def render_earlier(session: Shown, viewer: Viewer, before: int) -> Markup:
 
 def past_of(session: Shown, viewer: Viewer, before: int) -> str:
     """Return the classes of a list that ends before journal number `before`: what lies behind its end dims it too."""
-    made = session.state.compactions[-1:] if viewer.view == "full" else []
+    made = session.state.in_force[-1:] if viewer.view == "full" else []
     marks = {"past-cut": any(each.event.cut >= before for each in made), "replaced": any(x.seq >= before for x in made)}
     return " ".join(name for name, true in marks.items() if true)
 
@@ -67,8 +67,12 @@ def make_row(session: Shown, recorded: Recorded, model: e.ModelChosen | None = N
 
 def cut_of(session: Shown, last: int) -> Cut | None:
     """Return the cut point in force at journal number `last`, or None before the first compaction."""
-    made = next((each for each in reversed(session.state.compactions) if each.seq <= last), None)
-    return made and Cut(f"row-{made.seq}", row_id(at(session.records, made.event.cut)), made.event)
+    there = (each for each in reversed(session.state.compactions) if each.seq <= last)
+    made = next((each for each in there if not 0 < each.undone <= last), None)
+    if made is None:
+        return None
+    kept = (each for each in session.records[made.event.cut - 1 :] if not isinstance(each.event, INVISIBLE))
+    return Cut(made.seq, row_id(next(kept)), made.event)
 
 
 def _part(session: Shown, viewer: Viewer, last: int) -> list[Markup]:
@@ -101,20 +105,24 @@ def _rows(session: Shown, viewer: Viewer, records: Sequence[Recorded]) -> Markup
 
 def _head(session: Shown, last: int) -> list[Recorded]:
     """Return what the model reads first: its instructions and the summary."""
-    newest: list[Recorded] = []
-    for kind in (e.InstructionsSet, e.ContextCompacted):
-        newest += [each for each in reversed(session.records[:last]) if isinstance(each.event, kind)][:1]
-    return newest
+    told = [made.seq for made in session.state.instructed if made.seq <= last][-1:]
+    cut = cut_of(session, last)
+    return [at(session.records, seq) for seq in (*told, *([cut.seq] if cut else []))]
 
 
 def _is_live(session: Shown, event: e.Event) -> bool:
     match event:
         case e.ModelCallStarted() | e.SummaryCallStarted():
-            return state_of(session) != "idle" and event.call == session.state.calls[-1].call
+            newest, tasks = session.state.calls[-1], session.state.tasks
+            # One that a kill cut short stands before the task that goes on now.
+            own = not tasks or newest.seq > tasks[-1].seq
+            return state_of(session) != "idle" and event.call == newest.call and own
         case e.ToolStarted():
             return state_of(session) != "idle" and event.call_id in session.state.unanswered
         case e.ApprovalRequested():
             return session.waiting is not None and session.waiting.call_id == event.call_id
+        case e.SummaryProposed():
+            return session.proposed is not None and session.proposed.call == event.call
         case e.ApprovalAnswered():
             return state_of(session) != "idle"
         case _:
@@ -128,7 +136,7 @@ def _detail(session: Shown, recorded: Recorded) -> Detail | None:
         case e.ModelCallStarted(call=call) if session.partial and session.partial[0] == call:
             return PartialDetail(session.partial[1], session.partial[2])
         case e.ContextCompacted():
-            removed = [each.removed for each in session.state.compactions if each.seq == recorded.seq]
-            return compaction_detail(removed[0] if removed else ())
+            made = next((each for each in session.state.compactions if each.seq == recorded.seq), None)
+            return compaction_detail(made, newest=made in session.state.in_force[-1:]) if made else None
         case _:
             return None

@@ -8,7 +8,8 @@ from typing import Literal
 from harness import events as e
 from harness.compaction import Plan, plan_boundary
 from harness.journal import Recorded
-from harness.replay import CallRecord, State
+from harness.records import CallRecord
+from harness.replay import State
 from harness.sizes import CATEGORIES, Category, Size, Usage
 
 # Why there is no usage to show: no call yet, none since the compaction, or the provider did not say.
@@ -68,7 +69,7 @@ def anchor(state: State) -> Anchor | NoUsage:
     last: CallRecord | None = next(answered, None)
     if last is None:
         return "first_call"
-    if state.compactions and state.compactions[-1].seq > last.seq:
+    if state.cut_at > last.seq:
         return "next_call"
     assert last.usage is not None, "only calls with a usage were kept"
     if last.usage.prompt is None:

@@ -1,7 +1,7 @@
 """The guard in front of every route: who asks, from where, with what. Knows no route and no session.
 
-Lets a request through with `nonce`, and `form` (the fields of a change), in its state, and puts the security
-headers on every response, whichever route or error it comes from.
+Lets a request through with `nonce`, `form` (the fields of a change) and `upload` (its file) in its state, and puts
+the security headers on every response, whichever route or error it comes from.
 """
 
 import secrets
@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from web import access
 from web.access import Refusal
-from web.body import BodyRefused, read_fields
+from web.body import BodyRefused, read_fields, read_upload
 from web.headers import secured
 from web.settings import WebSettings
 
@@ -22,10 +22,22 @@ Refuse = Callable[[Scope, Refusal], Response]
 
 
 class Guard:
-    """ASGI middleware. `refuse` makes the page for a refusal; `scripts` are the addresses the page may load."""
+    """ASGI middleware. `refuse` makes the page for a refusal; `scripts` are the addresses the page may load.
 
-    def __init__(self, app: ASGIApp, *, settings: WebSettings, refuse: Refuse, scripts: Iterable[str]) -> None:
-        self._app, self._settings, self._refuse, self._scripts = app, settings, refuse, tuple(scripts)
+    uploads: the paths that take a form with a file; every other takes small forms and JSON.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        settings: WebSettings,
+        refuse: Refuse,
+        scripts: Iterable[str],
+        uploads: Iterable[str] = (),
+    ) -> None:
+        self._app, self._settings, self._refuse = app, settings, refuse
+        self._scripts, self._uploads = tuple(scripts), frozenset(uploads)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or refuse it."""
@@ -36,15 +48,19 @@ class Guard:
             await self._app(scope, receive, send)
             return
         nonce = secrets.token_urlsafe(16)
-        scope.setdefault("state", {}).update(nonce=nonce, form={})
+        scope.setdefault("state", {}).update(nonce=nonce, form={}, upload=None)
 
         async def sealed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = secured(message.get("headers", []), nonce, self._scripts)
             await send(message)
 
-        answer = await self._check(scope, receive)
-        await (answer or self._app)(scope, receive, sealed)
+        try:
+            answer = await self._check(scope, receive)
+            await (answer or self._app)(scope, receive, sealed)
+        finally:
+            if upload := scope["state"]["upload"]:
+                await upload.close()
 
     async def _check(self, scope: Scope, receive: Receive) -> Response | None:
         headers = _gather(scope)
@@ -78,7 +94,10 @@ class Guard:
 
     async def _read(self, scope: Scope, headers: access.Headers, receive: Receive) -> Refusal | None:
         try:
-            scope["state"]["form"] = await read_fields(headers, receive)
+            if scope["path"] in self._uploads:
+                scope["state"]["form"], scope["state"]["upload"] = await read_upload(headers, receive)
+            else:
+                scope["state"]["form"] = await read_fields(headers, receive)
         except BodyRefused as refused:
             return refused.refusal
         return access.check_change(headers, scope["state"]["form"], self._settings)

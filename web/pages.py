@@ -6,9 +6,11 @@ Knows no sessions. Autoescape is on and a name that a template does not get is a
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from harness.discovery import Lab
 from web.catalogue import load_all
 from web.lab_text import LabTexts
 from web.words import Language, Words
@@ -18,14 +20,18 @@ TEMPLATES = Path(__file__).parent.parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The templates, the words and the labs' texts. Built once for an app and shared by all of its viewers."""
+    """The templates, the words and the labs' texts. Built once for an app and shared by all of its viewers.
+
+    labs: those with an extension, by number, which a session can switch on.
+    """
 
     environment: Environment
     words: Mapping[Language, Words]
     texts: LabTexts = field(default_factory=LabTexts)
+    labs: Mapping[str, Lab] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, folder: Path = TEMPLATES) -> "Pages":
+    def load(cls, folder: Path = TEMPLATES, labs: Mapping[str, Lab] = MappingProxyType({})) -> "Pages":
         """Read both catalogues and open the folder of templates."""
         environment = Environment(
             loader=FileSystemLoader(folder),
@@ -34,7 +40,8 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        return cls(environment, load_all())
+        extensions = {number: lab for number, lab in labs.items() if (lab.folder / "extension.py").is_file()}
+        return cls(environment, load_all(), labs=extensions)
 
     def page(self, name: str, context: Mapping[str, object]) -> str:
         """Return the whole template `name`."""

@@ -1,15 +1,20 @@
 """The context panel, the meter and the budget's dry run: figures and geometry, put together for the templates."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from harness.replay import CallRecord
-from harness.session import SETTING_MAX
+from harness.by_hand import SETTING_MAX
+from harness.records import CallRecord
+from harness.replay import State
 from harness.sizes import Size
 from web import chart
 from web.figures import Anchor, Boundary, NoUsage, Part, anchor, borders, boundary, parts_of
+from web.lost import LostView, lost_view
+from web.request_view import RequestView, request_view
 from web.shown import Shown
+from web.units import Unit, call_value
 from web.viewer import Viewer
 
 # A slider has about so many places; their distance is a round number of characters.
@@ -27,6 +32,9 @@ class Panel:
     window: int | None
     window_source: str
     compactions: int
+    made: int
+    offline: bool
+    undone: int
     calls: int
     largest: CallRecord | None
     boundary: Boundary | None
@@ -34,6 +42,8 @@ class Panel:
     turns: chart.Turns | None
     borders: list[chart.BorderBar]
     borders_top: int
+    request: RequestView | None
+    lost: LostView | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +67,40 @@ def panel_of(session: Shown, viewer: Viewer) -> Panel:
     parts, ahead = parts_of(state.context.totals), boundary(state)
     found = borders(session.records, chart.MOST_BARS) if over_turns else []
     bars, top = chart.border_bars(found)
+    window, source = window_of(state)
     return Panel(
         parts=parts,
         total=state.context.total,
-        segments=chart.stack(parts, viewer.scale),
+        segments=chart.stack(parts, viewer.scale, viewer.unit),
         anchor=anchor(state),
-        window=state.model.window if state.model else None,
-        window_source=state.model.window_source if state.model else "",
-        compactions=len(state.compactions),
+        window=window,
+        window_source=source,
+        compactions=len(state.in_force),
+        made=len(state.compactions),
+        offline=state.model is not None and state.model.provider == "offline",
+        undone=len(state.compactions) - len(state.in_force),
         calls=len(state.calls),
-        largest=max(state.calls, key=lambda call: call.size.chars, default=None) if over_turns else None,
+        largest=_largest(state.calls, viewer.unit) if over_turns else None,
         boundary=ahead,
         gauge=chart.gauge(ahead.measured, ahead.budget) if ahead else None,
-        turns=chart.turns(state) if over_turns else None,
+        turns=chart.turns(state, viewer.unit) if over_turns else None,
         borders=bars,
         borders_top=top,
+        request=request_view(session, viewer) if viewer.tab == "diff" else None,
+        lost=lost_view(session, viewer) if viewer.tab == "lost" else None,
     )
+
+
+def window_of(state: State) -> tuple[int | None, str]:
+    """Return the window in tokens and who says so: the session's setting, else the model; None where nobody knows."""
+    if window := state.settings.get("window", 0):
+        return window, "setting"
+    return (state.model.window, state.model.window_source) if state.model else (None, "")
+
+
+def _largest(calls: Sequence[CallRecord], unit: Unit) -> CallRecord | None:
+    known = [call for call in calls if call_value(call, unit) is not None]
+    return max(known, key=lambda call: call_value(call, unit) or 0, default=None)
 
 
 def dry_run_of(session: Shown, ahead: Boundary | None) -> DryRun:

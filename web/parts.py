@@ -52,7 +52,7 @@ def in_model_view(state: State, recorded: Recorded, task: int, *, live: bool) ->
         case _ if isinstance(recorded.event, TROUBLE):
             return recorded.event.task == task
         case _ if entry_at(state.history, recorded.seq):
-            return not state.compactions or recorded.seq >= state.compactions[-1].event.cut
+            return not state.in_force or recorded.seq >= state.in_force[-1].event.cut
         case _:
             return live
 
@@ -66,4 +66,4 @@ def entry_at(history: Sequence[Entry], seq: int) -> Entry | None:
 def model_start(state: State) -> int:
     """Return the journal number from which on the Model view's rows lie."""
     task = state.tasks[-1].seq if state.tasks else 1
-    return min(task, state.compactions[-1].event.cut) if state.compactions else 1
+    return min(task, state.in_force[-1].event.cut) if state.in_force else 1

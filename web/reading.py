@@ -20,7 +20,8 @@ class Reading:
 
     def __init__(self, channel: Channel, viewer: Viewer, after: int) -> None:
         self._channel, self._session, self._viewer = channel, channel.session, viewer
-        self._variant: Variant = (viewer.language, viewer.view, viewer.tab, viewer.scale)
+        self._variant: Variant = (viewer.language, viewer.view, viewer.tab, viewer.scale, viewer.unit)
+        self._variant += (viewer.facts, str(viewer.compaction), str(viewer.part))
         self.after = min(after, self._session.committed)
         self._panel_after, self._panel_sent, self._panel_due = self.after, 0.0, 0.0
         self._live = self._call_at(self.after)
@@ -89,7 +90,8 @@ class Reading:
         return message(partials(render_updates(self._session, delta, self._viewer)))
 
     def _panel(self) -> bytes:
-        key = (self._variant, "panel", len(self._session.records))
+        # The state may be ahead of what is safely journalled, and a panel shows both.
+        key = (self._variant, "panel", self._session.committed, len(self._session.records))
         return self._channel.frame(key, lambda: message(partials(render_panel_updates(self._session, self._viewer))))
 
     def _call_at(self, seq: int) -> int:

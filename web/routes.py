@@ -2,22 +2,29 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
+from harness.by_hand import SETTING_MAX
 from harness.replay import rebuild
-from harness.session import SETTING_MAX, Session
+from harness.session import Session
+from web.drawer import opened
 from web.errors import PageError
 from web.feed import render_earlier
 from web.fragments import partials
+from web.lost import ready
+from web.moment import moment_of
 from web.panel import render_dry_run
-from web.screens import render_session, render_sessions
+from web.screens import Asked, render_session
+from web.shown import Shown
 from web.site import site_of
 from web.sse import EventStream, read_on
 from web.status import state_of
 from web.updates import render_panel_updates
+from web.viewer import Viewer
 from web.visitor import shared_viewer_of, viewer_of
 
 
@@ -40,12 +47,25 @@ async def start(request: Request) -> Response:
 
 
 async def session_page(request: Request) -> Response:
-    """GET /s/{session}: the page, with all that is safely journalled and nothing else; ?before=N for older rows."""
+    """GET /s/{session}: the page, with all that is safely journalled and nothing else.
+
+    ?before=N shows older rows, ?at=N the session as it was at that journal number.
+    """
     session = await open_session(request)
     await settled(session)
-    budget, before = (number(request.query_params.get(name)) for name in ("budget", "before"))
-    sandbox = site_of(request).settings.sandbox
-    return HTMLResponse(render_session(session, viewer_of(request), sandbox=sandbox, dry=budget, before=before))
+    budget, keep, before = (number(request.query_params.get(name)) for name in ("budget", "keep", "before"))
+    sandbox, asked = site_of(request).settings.sandbox, Asked(budget, keep, before, opened(request.query_params))
+    shown, viewer = await shown_at(session, viewer_of(request))
+    await ready(shown, viewer)
+    return HTMLResponse(render_session(shown, viewer, asked, sandbox=sandbox, live=session))
+
+
+async def shown_at(session: Session, viewer: Viewer) -> tuple[Shown, Viewer]:
+    """Return the session at the moment that the viewer asks for, and the viewer of that moment."""
+    if not viewer.at:
+        return session, viewer
+    moment = await moment_of(session, min(viewer.at, session.committed))
+    return moment, replace(viewer, at=moment.committed)
 
 
 async def earlier(request: Request) -> Response:
@@ -53,8 +73,8 @@ async def earlier(request: Request) -> Response:
     before = number(request.query_params.get("before"))
     if "hx-request" not in request.headers or before is None:
         return await session_page(request)
-    session = await open_session(request)
-    return HTMLResponse(render_earlier(session, shared_viewer_of(request), before))
+    shown, viewer = await shown_at(await open_session(request), shared_viewer_of(request))
+    return HTMLResponse(render_earlier(shown, viewer, before))
 
 
 async def panel(request: Request) -> Response:
@@ -62,7 +82,7 @@ async def panel(request: Request) -> Response:
     if "hx-request" not in request.headers:
         return await session_page(request)
     session = await open_session(request)
-    return HTMLResponse(partials(render_panel_updates(session, shared_viewer_of(request))))
+    return HTMLResponse(partials(render_panel_updates(session, replace(shared_viewer_of(request), at=0))))
 
 
 async def dry_run(request: Request) -> Response:
@@ -79,7 +99,8 @@ async def events(request: Request) -> ASGIApp | Response:
     site, session = site_of(request), await open_session(request)
     if site.channels.closed:
         raise PageError(503, "closing")
-    return EventStream(site.channels, session, shared_viewer_of(request), read_on(request))
+    # What happens is no moment of the past, whatever the address says.
+    return EventStream(site.channels, session, replace(shared_viewer_of(request), at=0), read_on(request))
 
 
 async def state(request: Request) -> Response:
@@ -99,12 +120,6 @@ async def model_call(request: Request) -> Response:
     if "pretty" in request.query_params:
         return PlainTextResponse(json.dumps(json.loads(body), ensure_ascii=False, indent=2))
     return Response(body, media_type="application/json")
-
-
-async def sessions(request: Request) -> Response:
-    """GET /sessions: every session, the newest first."""
-    library = site_of(request).library
-    return HTMLResponse(render_sessions(await library.sessions(), library.setup.labs, viewer_of(request)))
 
 
 async def health(request: Request) -> Response:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from harness import events as e
 from harness.context import Entry
 from harness.journal import Recorded
-from web.details import Detail
+from web.details import CompactionDetail, Detail
 
-# These set the session up; the header shows what they say.
-INVISIBLE = (e.SessionStarted,)
+# The header and the guide show what these say.
+INVISIBLE = (e.SessionStarted, e.SessionNamed, e.Ticked)
 # Rows that say that something went wrong are shown in every view.
 TROUBLE = (e.ModelCallFailed, e.CompactionRefused, e.HookFailed)
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -23,11 +23,16 @@ _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The cut point: the compaction that set it, where its row stands, and above which row the line is drawn."""
+    """The cut point: the compaction that set it, with its journal number, and above which row the line is drawn."""
 
-    row_id: str
+    seq: int
     above: str
     event: e.ContextCompacted
+
+    @property
+    def row_id(self) -> str:
+        """Return the id of the compaction's row."""
+        return f"row-{self.seq}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,11 @@ class Row:
         """Return the class of the event, which names the template too."""
         return type(self.event).__name__
 
+    @property
+    def undone(self) -> bool:
+        """Whether this is a compaction that a person took back."""
+        return isinstance(self.detail, CompactionDetail) and self.detail.undone
+
 
 def row_id(recorded: Recorded) -> str:
     """Return the id of the row that this event belongs to: a ToolEnded of call "a1" -> "tool-call-a1"."""
@@ -61,6 +71,8 @@ def row_id(recorded: Recorded) -> str:
             return model_call_id(recorded.event.call)
         case e.SummaryCallStarted() | e.SummaryCallEnded():
             return f"summary-call-{recorded.event.call}"
+        case e.SummaryProposed() | e.SummaryAnswered():
+            return f"proposal-{recorded.event.call}"
         case _:
             return f"row-{recorded.seq}"
 

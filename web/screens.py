@@ -1,14 +1,14 @@
-"""Whole pages as HTML: a session, the list of sessions, an error. Knows no requests and no responses."""
+"""Whole pages as HTML: a session, an error. Knows no requests and no responses."""
 
-import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.discovery import Lab
-from harness.library import SessionInfo
+from web.drawer import Opened, drawer_of
 from web.feed import past_of, render_earlier, render_feed
 from web.figures import boundary
-from web.guide import in_language, samples_of
+from web.guide import in_language, samples_of, ticks_of
+from web.hand_view import hand_view, kept
+from web.lab_picture import picture_of
+from web.moment import steps_of
 from web.panel import dry_run_of, panel_of
 from web.shown import Shown
 from web.status import failure_line, state_of, status_line
@@ -28,14 +28,21 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionLine:
-    """One line of the list of sessions; `when` is the server's local time."""
+class Asked:
+    """What a visitor asks of a session's page beside how to look at it.
 
-    id: str
-    when: str
-    lab: str
-    tasks: int
-    first: str
+    dry: a budget in characters to try. keep: how many tasks a compaction by hand would keep. before: show the
+    rows before this journal number; such a page stands still, so its forms lead back to the newest rows. drawer:
+    how the settings drawer is open, or None where it is not.
+    """
+
+    dry: int | None = None
+    keep: int | None = None
+    before: int | None = None
+    drawer: Opened | None = None
+
+
+NOTHING = Asked()
 
 
 def header_of(session: Shown, viewer: Viewer, sandbox: str) -> Header:
@@ -52,14 +59,10 @@ def _own_folder(session: Shown) -> str:
 
 
 def render_session(
-    session: Shown, viewer: Viewer, *, sandbox: str, dry: int | None = None, before: int | None = None
+    session: Shown, viewer: Viewer, asked: Asked = NOTHING, *, sandbox: str, live: Shown | None = None
 ) -> str:
-    """Return a session's page.
-
-    dry: a budget in characters to try without applying it. before: show what lies before this journal number;
-    such a page stands still, so it has no scripts and its forms lead back to the newest rows.
-    """
-    panel, lab = panel_of(session, viewer), session.lab
+    """Return the page of a session, or of one moment of it: then `live` is the session itself."""
+    panel, lab, before = panel_of(session, viewer), session.lab, asked.before
     if before:
         viewer = replace(viewer, scripts=())
     return viewer.page(
@@ -67,36 +70,29 @@ def render_session(
         session_id=session.id,
         state_code=state_of(session),
         header=header_of(session, viewer, sandbox),
+        drawer=drawer_of(session, viewer, asked.drawer),
         goal=in_language(lab.goal, viewer.language),
         folder=_own_folder(session),
         demo=lab.demo,
         groups=samples_of(lab, session.state, viewer.language),
+        ticks=ticks_of(live or session, viewer.language),
+        picture=picture_of(lab, viewer.language),
         text=viewer.pages.texts.of(lab, viewer.language),
         feed=render_earlier(session, viewer, before) if before else render_feed(session, viewer),
         past=past_of(session, viewer, before) if before else "",
         older=bool(before),
         panel=panel,
-        dry=dry_run_of(session, panel.boundary if dry is None else boundary(session.state, dry)),
-        status=status_line(session, viewer.words),
+        steps=steps_of(session, live or session),
+        dry=dry_run_of(session, panel.boundary if asked.dry is None else boundary(session.state, asked.dry)),
+        hand=hand_view(session, viewer, kept(asked.keep)),
+        hand_open=asked.keep is not None,
+        status=status_line(session, viewer),
         failure=failure_line(session, viewer.words),
         back=f"/s/{session.id}{viewer.query()}",
         stream=f"/s/{session.id}/events{viewer.query(after=str(session.committed))}",
     )
 
 
-def render_sessions(infos: Sequence[SessionInfo], labs: Mapping[str, Lab], viewer: Viewer) -> str:
-    """Return the page that lists the sessions, the newest first."""
-    titles = {number: in_language(lab.title, viewer.language) for number, lab in labs.items()}
-    lines = [
-        SessionLine(info.id, _when(info.time), titles.get(info.lab, info.lab), info.tasks, info.first) for info in infos
-    ]
-    return viewer.page("sessions.html", lines=lines, back="/sessions")
-
-
 def render_error(code: str, viewer: Viewer, **values: object) -> str:
     """Return a page that says what went wrong, in the words of the catalogue's `[error]`."""
     return replace(viewer, scripts=()).page("error.html", message=viewer.words.t(f"error.{code}", **values), back="/")
-
-
-def _when(moment: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))

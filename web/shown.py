@@ -1,10 +1,11 @@
 """What a page needs to know of a session. `harness.session.Session` is one; a test folds events into another."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal, Protocol
 
 from harness.discovery import Lab
-from harness.events import ApprovalRequested
+from harness.events import ApprovalRequested, SummaryProposed
 from harness.journal import Recorded
 from harness.problems import Problem
 from harness.replay import State
@@ -30,7 +31,11 @@ class Shown(Protocol):
     @property
     def waiting(self) -> ApprovalRequested | None: ...
     @property
+    def proposed(self) -> SummaryProposed | None: ...
+    @property
     def partial(self) -> tuple[int, str, str] | None: ...
+    @property
+    def wording(self) -> Path | None: ...
     @property
     def committed(self) -> int: ...
     @property

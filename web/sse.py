@@ -8,6 +8,7 @@ from starlette.types import Receive, Scope, Send
 from harness.session import Session
 from web.channel import Channel, Channels
 from web.fragments import COMMENT
+from web.lost import ready
 from web.reading import Reading
 from web.viewer import Viewer
 
@@ -56,6 +57,7 @@ class EventStream:
             await _chunk(send, COMMENT)
             while not self._channels.closed:
                 changed = channel.changed
+                await ready(self._session, self._viewer)
                 for number, data in enumerate(reading.due(), start=1):
                     await _chunk(send, data)
                     if number % TOGETHER == 0:

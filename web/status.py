@@ -6,10 +6,13 @@ from markupsafe import Markup
 
 from harness import events as e
 from web.shown import Shown
+from web.units import sized
+from web.viewer import Viewer
 from web.words import Words
 
 # A look back this far finds what happened last; between tasks there are only a few records.
 LOOK_BACK = 40
+ENDS = (e.TaskEnded, e.ContextCompacted, e.CompactionRefused, e.CompactionUndone)
 
 
 def state_of(session: Shown) -> Literal["idle", "running", "waiting"]:
@@ -23,24 +26,45 @@ def failure_line(session: Shown, words: Words) -> Markup:
     return words.t(f"problem.{failure.code}", **failure.values) if failure else Markup()
 
 
-def status_line(session: Shown, words: Words) -> Markup:
+def status_line(session: Shown, viewer: Viewer) -> Markup:
     """Return the line for what the session does now, or for how its last task ended."""
+    words = viewer.words
     if session.failure:
         return words.t("status.failed")
     if session.waiting:
         return words.t("status.waiting", tool=session.waiting.name)
+    if session.proposed:
+        return words.t("status.proposed")
     recent = [recorded.event for recorded in reversed(session.records[-LOOK_BACK:])]
     if session.status != "idle":
         return next((line for event in recent if (line := _running(event, words))), words.t("status.running"))
-    ended = next((event for event in recent if isinstance(event, e.TaskEnded)), None)
-    if ended is None:
-        return words.t("status.ready")
+    ended = next((event for event in recent if isinstance(event, ENDS)), None)
+    if not isinstance(ended, e.TaskEnded):
+        return _by_hand(ended, viewer)
     line = words.code("status_ended", ended.reason, task=ended.task)
     in_task = [event for event in recent if isinstance(event, e.ContextCompacted) and event.task == ended.task]
     if in_task:
-        before, after = in_task[0].before.chars, in_task[0].after.chars
-        line += words.t("language.gap") + words.t("status.compacted", before=before, after=after)
+        line += words.t("language.gap") + words.t("status.compacted", **_went(in_task[0], viewer))
     return line
+
+
+def _by_hand(event: e.Event | None, viewer: Viewer) -> Markup:
+    match event:
+        case e.ContextCompacted():
+            return viewer.words.t("status.compacted", **_went(event, viewer))
+        case e.CompactionUndone():
+            return viewer.words.t("status.undone", **_went(event, viewer))
+        case e.CompactionRefused():
+            return viewer.words.t("status.not_compacted")
+        case _:
+            return viewer.words.t("status.ready")
+
+
+def _went(event: e.ContextCompacted | e.CompactionUndone, viewer: Viewer) -> dict[str, Markup]:
+    # What a provider reports comes with the next call only; until then the estimate is all there is.
+    unit = "estimated" if viewer.unit == "reported" else viewer.unit
+    sizes = {"before": event.before, "after": event.after}
+    return {name: sized(viewer.words, unit, "status", size) for name, size in sizes.items()}
 
 
 def _running(event: e.Event, words: Words) -> Markup | None:
@@ -51,7 +75,7 @@ def _running(event: e.Event, words: Words) -> Markup | None:
             return words.t("status.tool", tool=name)
         case e.SummaryCallStarted():
             return words.t("status.summary")
-        case e.TaskStarted() | e.ToolEnded() | e.ModelCallEnded():
+        case e.TaskStarted() | e.ToolEnded() | e.ModelCallEnded() | e.CompactionAsked() | e.SummaryAnswered():
             return words.t("status.running")
         case _:
             return None

@@ -10,16 +10,41 @@ from markupsafe import escape
 
 from harness import events as e
 from harness.journal import Recorded
+from web.drawer import render_parts
 from web.feed import cut_of, in_model_view, make_row, render_cut, render_feed, render_row
-from web.guide import samples_of
+from web.guide import samples_of, ticks_of
+from web.hand_view import render_by_hand
+from web.moment import steps_of
 from web.panel import dry_run_of, panel_of
-from web.rows import INVISIBLE, Row, earlier, model_call_id, row_id
+from web.rows import INVISIBLE, Row, at, earlier, model_call_id, row_id
 from web.shown import Shown
 from web.status import failure_line, state_of, status_line
 from web.viewer import Viewer
 
 Mode = Literal["replace", "append", "before", "remove", "morph", "inner"]
-STARTED = (e.ModelCallStarted, e.SummaryCallStarted, e.ToolStarted, e.ApprovalRequested, e.ApprovalAnswered)
+STARTED = (
+    e.ModelCallStarted,
+    e.SummaryCallStarted,
+    e.SummaryProposed,
+    e.ToolStarted,
+    e.ApprovalRequested,
+    e.ApprovalAnswered,
+)
+# After these the box for a task may have another button.
+TURNING = (
+    e.TaskStarted,
+    e.TaskEnded,
+    e.ApprovalRequested,
+    e.ApprovalAnswered,
+    e.CompactionAsked,
+    e.SummaryProposed,
+    e.SummaryAnswered,
+    e.ContextCompacted,
+    e.CompactionRefused,
+)
+
+# What the settings drawer shows is changed by these.
+SETTING = (e.SettingChanged, e.ExtensionsChanged, e.FaultChosen, e.ModelChosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +64,12 @@ def render_updates(session: Shown, recorded: Recorded | e.TextDelta, viewer: Vie
         target = "text" if recorded.kind == "text" else "reasoning"
         return [Update(f"{model_call_id(recorded.call)}-{target}", str(escape(recorded.text)), "append")]
     updates = _feed_updates(session, recorded, viewer)
-    if isinstance(recorded.event, e.TaskStarted | e.TaskEnded | e.ApprovalRequested | e.ApprovalAnswered):
+    if isinstance(recorded.event, TURNING):
         updates.append(_block(session, viewer, "composer_actions", "composer-actions"))
+    if isinstance(recorded.event, SETTING):
+        updates += [Update(target, html, "morph") for target, html in render_parts(session, viewer).items()]
+    if isinstance(recorded.event, e.ExtensionsChanged):
+        updates.append(Update("by-hand-place", render_by_hand(session, viewer), "replace"))
     return [*updates, _status(session, viewer)]
 
 
@@ -56,16 +85,19 @@ def render_partial(session: Shown, viewer: Viewer) -> list[Update]:
 
 
 def render_panel_updates(session: Shown, viewer: Viewer) -> list[Update]:
-    """Return meter, panel, budget and samples as they are now."""
+    """Return meter, panel, budget, samples and ticks as they are now."""
     panel = panel_of(session, viewer)
     context = {
         "session_id": session.id,
         "panel": panel,
         "dry": dry_run_of(session, panel.boundary),
         "groups": samples_of(session.lab, session.state, viewer.language),
+        "steps": steps_of(session, session),
+        "ticks": ticks_of(session, viewer.language),
     }
-    places = (("meter", "meter"), ("panel", "panel"), ("budget", "budget"), ("samples", "guide-samples"))
-    return [Update(target, viewer.block("session.html", block, **context), "morph") for block, target in places]
+    places = {"meter": "meter", "panel": "panel", "budget": "budget", "stepper": "stepper"}
+    places |= {"samples": "guide-samples", "ticks": "guide-ticks"}
+    return [Update(target, viewer.block("session.html", block, **context), "morph") for block, target in places.items()]
 
 
 def render_failure(session: Shown, viewer: Viewer) -> list[Update]:
@@ -83,15 +115,17 @@ def _feed_updates(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Up
     event = recorded.event
     if isinstance(event, INVISIBLE):
         return []
-    if isinstance(event, e.ContextCompacted | e.InstructionsSet) and viewer.view == "model":
+    if isinstance(event, e.ContextCompacted | e.CompactionUndone | e.InstructionsSet) and viewer.view == "model":
         # These come in above what is there, and what they replace goes: the whole list is another.
         rows = render_feed(session, viewer, until=recorded.seq)
         return [Update("feed", viewer.block("session.html", "feed_list", feed=rows, past=""), "replace")]
     # The state may be ahead of what is shown: what starts is shown as going on until its end is shown.
     row = replace(make_row(session, recorded), live=isinstance(event, STARTED))
     updates = _row(session, recorded, row, viewer)
-    if isinstance(event, e.ContextCompacted):
+    if isinstance(event, e.ContextCompacted | e.CompactionUndone):
         updates += _cut_updates(session, recorded, viewer)
+    if isinstance(event, e.CompactionRefused) and event.reason == "stopped":
+        updates += _left_open(session, recorded.seq - 1, viewer)
     if isinstance(event, e.TaskEnded) and event.reason != "answered":
         updates += _left_open(session, recorded.seq - 1, viewer)
     return updates
@@ -107,11 +141,20 @@ def _row(session: Shown, recorded: Recorded, row: Row, viewer: Viewer) -> list[U
     return [Update(row.id, html, "replace") if known else Update("feed", html, "append")]
 
 
-def _cut_updates(session: Shown, compacted: Recorded, viewer: Viewer) -> list[Update]:
-    """Move the line of the cut point. No row changes: those above the line are dimmed by where they stand."""
-    cut = cut_of(session, compacted.seq)
-    assert cut, "a compaction has set it"
-    return [Update("cut-line", "", "remove"), Update(cut.above, render_cut(cut, viewer), "before")]
+def _cut_updates(session: Shown, changed: Recorded, viewer: Viewer) -> list[Update]:
+    """Move the line of the cut point: messages above it are dimmed by where they stand.
+
+    Of the other rows only two change: only the newest compaction in force can be undone.
+    """
+    before, cut = cut_of(session, changed.seq - 1), cut_of(session, changed.seq)
+    updates = [Update("cut-line", "", "remove")]
+    if cut:
+        updates.append(Update(cut.above, render_cut(cut, viewer), "before"))
+    for each in filter(None, (before, cut)):
+        if each.seq != changed.seq:
+            row = make_row(session, at(session.records, each.seq))
+            updates.append(Update(row.id, render_row(session, row, viewer), "replace"))
+    return updates
 
 
 def _left_open(session: Shown, last: int, viewer: Viewer) -> list[Update]:
@@ -132,7 +175,7 @@ def _left_open(session: Shown, last: int, viewer: Viewer) -> list[Update]:
 
 
 def _status(session: Shown, viewer: Viewer) -> Update:
-    line = status_line(session, viewer.words)
+    line = status_line(session, viewer)
     html = viewer.block("session.html", "status", state_code=state_of(session), status=line)
     return Update("status", html, "replace")
 

@@ -1,13 +1,13 @@
-"""From a request to a viewer: language and theme by choice (cookie), by --lang, by the browser."""
+"""From a request to a viewer: language and looks by choice (cookie), as the server was started, by the browser."""
 
 from starlette.requests import Request
 
 from web.assets import LOCAL_COOKIE, describe
 from web.site import Site, site_of
-from web.viewer import THEMES, Script, Viewer
+from web.viewer import TEXT_SIZES, THEMES, Script, Viewer
 from web.words import LANGUAGES, Language
 
-LANGUAGE_COOKIE, THEME_COOKIE = "context-lab-language", "context-lab-theme"
+LANGUAGE_COOKIE, THEME_COOKIE, SIZE_COOKIE = "context-lab-language", "context-lab-theme", "context-lab-size"
 MAIN = Script("/static/js/main.js", module=True)
 
 
@@ -15,11 +15,12 @@ def viewer_of(request: Request) -> Viewer:
     """Return who asks, for a page of their own."""
     site = site_of(request)
     local = site.settings.offline_assets or request.cookies.get(LOCAL_COOKIE) == "local"
-    theme = request.cookies.get(THEME_COOKIE)
+    theme, size = request.cookies.get(THEME_COOKIE), request.cookies.get(SIZE_COOKIE)
     viewer = Viewer(
         pages=site.pages,
         language=language_of(request, site),
-        theme=theme if theme in THEMES else "auto",
+        theme=theme if theme in THEMES else site.settings.theme,
+        text_size=size if size in TEXT_SIZES else site.settings.text_size,
         nonce=request.state.nonce,
         form_token=site.settings.form_token,
         scripts=(MAIN,),

@@ -7,7 +7,15 @@ const KEY = `place ${location.pathname}`;
 export function keepPlace() {
   const box = scroller();
   const kept = sessionStorage.getItem(KEY);
-  if (!location.hash) {
+  const here = document.querySelector("[data-moment] #feed > .row:last-child");
+  if (here && !location.hash) {
+    // A moment is read at its end.
+    here.scrollIntoView({ block: "nearest", behavior: "instant" });
+    return;
+  }
+  // A tab of the panel has an anchor of its own; where the feed has its own scroll bar, that moves nothing there.
+  const free = !location.hash || (location.hash === "#panel" && box !== document.scrollingElement);
+  if (free) {
     if (kept !== null) box.scrollTop = Number(kept);
     else if (box !== document.scrollingElement) box.scrollTop = box.scrollHeight;
   }

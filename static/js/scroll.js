@@ -25,7 +25,8 @@ export function keepScroll() {
   });
   pill.addEventListener("click", () => down(pill));
   // Who sends a task wants to see it.
-  document.addEventListener("submit", (event) => event.target.action.endsWith("/tasks") && down(pill));
+  const work = /\/(tasks|compact|summary)$/;
+  document.addEventListener("submit", (event) => work.test(event.target.action) && down(pill));
   // `scroll` does not bubble, but it can be caught on its way down.
   const check = () => (pill.hidden ||= below(pill) < NEAR);
   document.addEventListener("scroll", check, { capture: true, passive: true });
