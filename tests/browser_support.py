@@ -86,8 +86,15 @@ def axe() -> Callable[[Page], list[str]]:
 def until(opened: Page, expression: str, seconds: float = 15) -> None:
     """Wait until JavaScript is true in the page; playwright's own way of waiting needs eval, which we forbid."""
     end = time.monotonic() + seconds
-    while not opened.evaluate(expression):
-        assert time.monotonic() < end, f"not true after {seconds} s: {expression}"
+    fault: Error | str = ""
+    while True:
+        # While one page gives way to the next, there is no document to ask.
+        try:
+            if opened.evaluate(expression):
+                return
+        except Error as error:
+            fault = error
+        assert time.monotonic() < end, f"not true after {seconds} s: {expression} {fault}"
         opened.wait_for_timeout(20)
 
 

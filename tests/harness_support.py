@@ -125,9 +125,11 @@ def assert_digests(records: Sequence[Recorded]) -> None:
     An event that a test tells by hand has none.
     """
     numbered = [(recorded.seq, recorded.event) for recorded in records]
-    for _, event in numbered:
-        if isinstance(event, ModelCallStarted | SummaryCallStarted) and event.digest:
-            assert digest(rebuild(numbered, event.call)) == event.digest, f"call {event.call}"
+    sent = [event for _, event in numbered if isinstance(event, ModelCallStarted | SummaryCallStarted)]
+    calls = [event for event in sent if event.digest]
+    # Each is rebuilt from the start, so of a very long session only some are.
+    for event in calls[:: 1 if len(calls) < 100 else len(calls) // 5]:
+        assert digest(rebuild(numbered, event.call)) == event.digest, f"call {event.call}"
 
 
 def assert_rebuilt(session: Session, sent: list[bytes]) -> None:

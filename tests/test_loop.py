@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from harness import by_hand
 from harness import events as e
 from harness.library import Library
 from harness.session import Busy, Session
@@ -59,7 +60,7 @@ def test_denied_means_that_nothing_is_run(tmp_path: Path) -> None:
 
 def test_no_answer_means_no(tmp_path: Path) -> None:
     async def scenario(_: Library, session: Session) -> None:
-        session.change_setting("approval_seconds", 1)
+        by_hand.change_setting(session, "approval_seconds", 1)
         session.start_task("Run the tests.", language="en")
         await until(lambda: session.status == "waiting")
         assert not session.answer("another call", True)
@@ -160,12 +161,12 @@ def test_a_reply_with_nothing_in_it_is_asked_for_once_more(tmp_path: Path) -> No
 
 def test_the_step_limit_ends_a_task(tmp_path: Path) -> None:
     async def scenario(_: Library, session: Session) -> None:
-        session.change_setting("step_limit", 2)
+        by_hand.change_setting(session, "step_limit", 2)
         await run_sample(session, 2)
         assert session.state.tasks[0].ended == "step_limit"
         assert len(events(session, e.ModelCallEnded)) == 2
         assert not session.state.unanswered
-        session.change_setting("step_limit", 9)
+        by_hand.change_setting(session, "step_limit", 9)
         await run_sample(session, 3)
         assert session.state.tasks[1].ended == "answered"
 

@@ -5,11 +5,19 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness import events as e
+from harness.discovery import find_labs
+from harness.library import DEFAULTS
+from offline_model.faults import FAULTS
 from tests.harness_support import ROOT, events, library, run_sample
+from web.catalogue import load
+from web.command import read_arguments
+from web.options import decide
+from web.settings_file import NAMES
 
 READMES = [ROOT / "README.md", ROOT / "README.zh.md"]
 EXTENSION = re.search(r"```python\n(.*?)```", READMES[0].read_text("utf-8"), re.DOTALL).group(1)  # type: ignore[union-attr]
@@ -56,5 +64,24 @@ def test_files_links_and_options_exist(readme: Path) -> None:
             place = ROOT / "harness" / name if names.group(1) else ROOT / name.replace("NN-name/", "")
             assert place.exists(), name
     helped = subprocess.run([sys.executable, ROOT / "server.py", "--help"], capture_output=True, text=True, check=True)
-    for option in set(re.findall(r"--(?:lab|ext|list|help|workspace|base-url|model|gguf|host|lang)\b", text)):
-        assert option in helped.stdout
+    # `--group` is uv's own, and a help text names it too.
+    named, there = (set(re.findall(r"--[a-z][a-z-]+", each)) - {"--group"} for each in (text, helped.stdout))
+    assert named == there
+    assert "server.py doctor" in text and "doctor" in helped.stdout
+
+
+@pytest.mark.parametrize("readme", READMES, ids=lambda path: path.name)
+def test_the_settings_file_can_be_used_as_it_stands(readme: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    block = re.search(r"```toml\n(.*?)```", readme.read_text("utf-8"), re.DOTALL)
+    assert block
+    (tmp_path / "class.toml").write_text(block.group(1), "utf-8")
+    monkeypatch.setattr(sys, "argv", ["server.py", "--settings", str(tmp_path / "class.toml")])
+    options, labs = read_arguments(load("en")), find_labs(ROOT / "labs")
+    chosen = decide(options, labs, faults=FAULTS, demos=ROOT / "demo_workspace")
+    named = set(re.findall(r"^[a-z_]+", block.group(1), re.MULTILINE))
+    assert named == {*NAMES, *chosen.settings} and chosen.settings.keys() == DEFAULTS.keys() | labs["07"].settings
+
+
+@pytest.mark.parametrize("readme", READMES, ids=lambda path: path.name)
+def test_every_fault_is_named(readme: Path) -> None:
+    assert {name for name in FAULTS if f"`{name}`" in readme.read_text("utf-8")} == set(FAULTS)

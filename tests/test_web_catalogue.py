@@ -9,9 +9,14 @@ from typing import get_args
 import pytest
 
 from harness import events as e
+from harness.lost import Fate
 from harness.model.errors import Kind
+from harness.request_diff import Kind as ChangeKind
 from harness.sandbox.detect import Code
 from web.catalogue import flatten, load
+from web.hand_view import KEEPS
+from web.lost import GROUPS
+from web.moment import STOPS
 from web.pages import TEMPLATES
 from web.words import LANGUAGES, Entry, Words, language_of
 
@@ -45,10 +50,18 @@ CODES = {
     "ended_detail": codes(Kind) + " empty",
     "mark": "empty more_choices calls_in_text no_usage no_finish made_ids refusal thought_in_text adapted_request",
     "refused": "summary_failed summary_empty summary_cut_off summary_only_calls summary_headings not_smaller "
-    "nothing_to_cut context_changed stopped broken_pairs running_task",
+    "nothing_to_cut context_changed stopped broken_pairs running_task declined",
     "model_reason": "gguf base_url deepseek_key openai_key openai_base_url no_key",
     "window_source": "setting listed table default",
-    "trigger": "task@ended",
+    "trigger": "task@ended by@hand",
+    "refused_again": "task@ended by@hand",
+    "proposal_not_used": literals(e.SummaryAnswered, "by"),
+    "proposal_broken": "summary_empty not_smaller context_changed",
+    "diff_kind": codes(ChangeKind),
+    "fate": codes(Fate),
+    "lost_group": " ".join(GROUPS),
+    "by_hand_keep": " ".join(map(str, KEEPS)),
+    "step_name": " ".join(kind.__name__ for kind in STOPS),
     "strategy": "task@boundary",
 }
 

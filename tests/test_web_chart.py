@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.replay import CallRecord, State
+from harness.records import CallRecord
+from harness.replay import State
 from harness.sizes import CATEGORIES, Size
 from tests.web_session import compacted_session
 from web.chart import MOST_BARS, PLOT_HEIGHT, border_bars, gauge, round_up, stack, turns

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
+from harness import by_hand
 from harness.journal import JournalError
 from tests.browser_support import until
 from tests.harness_support import offline
@@ -98,4 +99,4 @@ def test_a_task_that_the_failure_cuts_short_does_not_look_as_if_it_went_on(page:
 
 
 async def change(session) -> None:
-    session.change_setting("budget", session.state.settings["budget"] + 1)
+    by_hand.change_setting(session, "budget", session.state.settings["budget"] + 1)

@@ -6,10 +6,12 @@ import pytest
 
 from harness import events as e
 from harness.messages import ToolCall
+from harness.session_list import SessionPage
 from harness.sizes import Usage
 from tests.web_html import elements, figure, find
 from tests.web_session import (
     FoldedSession,
+    by_hand_session,
     compacted_session,
     first_task,
     second_task,
@@ -19,7 +21,8 @@ from web.details import telling_line
 from web.feed import render_feed
 from web.pages import TEMPLATES, Pages
 from web.rows import INVISIBLE
-from web.screens import render_error, render_session, render_sessions
+from web.screens import render_error, render_session
+from web.session_lines import render_sessions
 from web.updates import Update, render_partial, render_updates
 from web.viewer import Viewer
 
@@ -59,6 +62,7 @@ SESSIONS = {
     "compacted": compacted_session,
     "waiting": waiting_session,
     "troubled": troubled_session,
+    "by hand": by_hand_session,
 }
 
 
@@ -86,7 +90,7 @@ class Page:
         elif update.target_id == "feed":
             self.rows = {row: "" for row in rows(update.html)}
         else:
-            assert update.target_id in ("status", "composer-actions"), update.target_id
+            assert update.target_id in ("status", "composer-actions", "fault-chip", "drawer-session", "by-hand-place")
 
     @property
     def html(self) -> str:
@@ -110,7 +114,7 @@ def test_the_test_sessions_show_every_event_at_least_once() -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("view", ["full", "model"])
-@pytest.mark.parametrize("tab", ["now", "turns"])
+@pytest.mark.parametrize("tab", ["now", "turns", "diff", "lost"])
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_page_is_well_formed_and_fit_for_a_strict_policy(name: str, tab: str, view: str, language: str) -> None:
     viewer = Viewer(PAGES, language=language, view=view, tab=tab, form_token="token-1", nonce="n")
@@ -133,6 +137,7 @@ def test_what_comes_live_is_what_a_reload_shows(name: str) -> None:
     for recorded in whole.records:
         session.status = "idle" if isinstance(recorded.event, e.TaskEnded) else "running"
         session.waiting = recorded.event if isinstance(recorded.event, e.ApprovalRequested) else None
+        session.proposed = recorded.event if isinstance(recorded.event, e.SummaryProposed) else None
         session.add(recorded.event)
         for update in render_updates(session, recorded, VIEWER):
             page.take(update)
@@ -273,7 +278,8 @@ def test_unknown_codes_are_shown_as_they_are() -> None:
 
 
 def test_the_other_pages_are_well_formed() -> None:
-    assert elements(render_sessions([], {}, VIEWER)) and elements(render_error("failure", VIEWER))
+    assert elements(render_sessions(SessionPage((), "", 0, 0, 1, 1), {}, VIEWER))
+    assert elements(render_error("failure", VIEWER))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from web.feed import render_earlier, render_feed
 from web.lab_text import LabTexts
 from web.pages import Pages
 from web.parts import PAGE
-from web.screens import render_session
+from web.screens import Asked, render_session
 from web.updates import render_panel_updates, render_updates
 from web.viewer import Viewer
 
@@ -52,7 +52,7 @@ def test_a_compaction_touches_no_row_that_it_removes() -> None:
     session = long_session(300)
     compacted = second_task(session)
     updates = render_updates(session, compacted, VIEWER)
-    assert len(updates) == 4 and sum(len(update.html) for update in updates) < 100_000
+    assert len(updates) == 5 and sum(len(update.html) for update in updates) < 100_000
     assert len([x for x in find(updates[0].html) if "data-original" in x.attributes]) == 100
     assert "602 messages, whole" in updates[0].html and "The newest 100 are repeated here" in updates[0].html
     assert [(x.target_id, x.mode) for x in updates[:3]] == [
@@ -63,7 +63,7 @@ def test_a_compaction_touches_no_row_that_it_removes() -> None:
 def test_the_model_view_renders_no_more_than_a_page_at_a_compaction() -> None:
     session = long_session(300)
     compacted = second_task(session)
-    [whole, _] = render_updates(session, compacted, MODEL)
+    whole, *_ = render_updates(session, compacted, MODEL)
     assert whole.target_id == "feed" and len(shown(whole.html)) < 10
 
 
@@ -76,7 +76,7 @@ def test_the_newest_rows_are_shown_and_the_links_lead_through_all_the_others_onc
     assert find(html, id="earlier-link")[0].attributes["href"].endswith(f"before={number}")
     while number:
         part = render_earlier(session, viewer, number)
-        page = render_session(session, viewer, sandbox="none", before=number)
+        page = render_session(session, viewer, Asked(before=number), sandbox="none")
         assert shown(page) == shown(part) and len(shown(part)) < PAGE + 5
         parts.append(shown(part))
         number = before(part)
@@ -96,7 +96,7 @@ def test_a_short_session_has_no_link_and_a_part_of_it_is_a_page_without_scripts(
     session = FoldedSession().begin()
     first_task(session)
     assert not find(render_session(session, VIEWER, sandbox="none"), id="earlier")
-    page = render_session(session, replace(VIEWER, scripts=("x",)), sandbox="none", before=6)
+    page = render_session(session, replace(VIEWER, scripts=("x",)), Asked(before=6), sandbox="none")
     assert "<script" not in page and shown(page) == ["row-2", "row-3", "row-4", "model-call-1"]
 
 
@@ -109,7 +109,7 @@ def test_a_page_of_older_rows_knows_what_was_cut_later() -> None:
     cut = session.state.compactions[-1].event.cut
 
     def marks(number: int, viewer: Viewer = VIEWER) -> set[str]:
-        [feed] = find(render_session(session, viewer, sandbox="none", before=number), id="feed")
+        [feed] = find(render_session(session, viewer, Asked(before=number), sandbox="none"), id="feed")
         return set(feed.attributes["class"].split()) - {"feed"}
 
     assert marks(first + 1) == marks(cut) == {"past-cut", "replaced"}
@@ -160,6 +160,7 @@ def test_the_labs_text_is_read_once_and_never_for_an_update(tmp_path: Path) -> N
     readme.write_bytes(b"\xff")
     session = FoldedSession(lab=lab(tmp_path)).begin()
     updates = render_panel_updates(session, replace(VIEWER, pages=Pages.load()))
-    assert [update.target_id for update in updates] == ["meter", "panel", "budget", "guide-samples"]
+    places = ["meter", "panel", "budget", "stepper", "guide-samples", "guide-ticks"]
+    assert [update.target_id for update in updates] == places
     with pytest.raises(UnicodeDecodeError):
         render_session(session, replace(VIEWER, pages=Pages.load()), sandbox="none")

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from harness import events as e
-from harness.session import SETTING_MAX
+from harness.by_hand import SETTING_MAX
 from harness.sizes import CATEGORIES, Usage
 from tests.web_html import elements, figure, find
 from tests.web_session import FoldedSession, compacted_session, first_task, second_task
 from web.figures import Anchor, anchor, boundary
 from web.pages import Pages
 from web.panel import render_dry_run
-from web.screens import render_session
+from web.screens import Asked, render_session
 from web.updates import render_panel_updates
 from web.viewer import Viewer
 
@@ -38,7 +38,7 @@ def test_the_table_shows_the_next_request_by_category() -> None:
     for category in CATEGORIES:
         assert figure(html, f"part.{category}.chars") == str(totals[category].chars if category in totals else 0)
         assert figure(html, f"part.{category}.tokens") == str(totals[category].tokens if category in totals else 0)
-    assert figure(html, "all.chars") == str(session.state.context.total.chars)
+    assert figure(html, "context.chars") == str(session.state.context.total.chars)
     meter = render_session(session, VIEWER, sandbox="none")
     assert figure(meter, "context.chars") == str(session.state.context.total.chars)
     assert figure(meter, "context.tokens.estimated") == str(session.state.context.total.tokens)
@@ -110,7 +110,7 @@ def test_the_dry_run_says_what_would_happen_and_changes_nothing(budget: int) -> 
 
 
 def test_a_dry_run_can_be_asked_for_without_scripts() -> None:
-    html = render_session(one_task(), VIEWER, sandbox="none", dry=700)
+    html = render_session(one_task(), VIEWER, Asked(dry=700), sandbox="none")
     [slider] = find(html, id="budget-range")
     assert slider.attributes["value"] == "700" and slider.attributes["name"] == "budget"
     assert int(slider.attributes["max"]) >= 2 * 1500 and "At 700 it would cut" in html

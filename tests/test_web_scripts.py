@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
+from harness import by_hand
 from tests.browser_support import Tabs, until
 from tests.harness_support import offline
 from tests.web_support import Web, serving
@@ -131,7 +132,7 @@ def test_the_feed_stays_where_the_reader_is(slow: Web, open_page: Page) -> None:
 def changed(web: Web, session, times: int) -> int:
     async def change() -> int:
         for _ in range(times):
-            session.change_setting("step_limit", session.state.settings["step_limit"] + 1)
+            by_hand.change_setting(session, "step_limit", session.state.settings["step_limit"] + 1)
         return len(session.records)
 
     return web.run(change())

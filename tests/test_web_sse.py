@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from harness import events as e
 from harness.events import Event, HookFailed
 from harness.journal import Recorded
 from harness.session import Session
@@ -17,7 +18,10 @@ from tests.browser_support import Tabs, until
 from tests.harness_support import offline
 from tests.web_support import Stream, Web, serving
 from web.fragments import message, partial
+from web.pages import Pages
+from web.reading import Reading
 from web.updates import Update
+from web.viewer import Viewer
 
 CONNECTED = "!!document.querySelector('#stream')?._htmx?.sse && !document.body.hasAttribute('data-offline')"
 ROWS = "[...document.querySelectorAll('#feed > li')].map(row => row.id)"
@@ -322,3 +326,21 @@ def test_a_first_connection_that_fails_is_tried_again(web: Web, page) -> None:
     rows = page.evaluate(ROWS)
     assert len(failed) == 2 and rows == list(dict.fromkeys(rows))
     wait_for(lambda: web.pages() == 1)
+
+
+def test_a_panel_that_was_drawn_before_the_commit_is_drawn_again_after_it(web: Web) -> None:
+    """What is committed is shown in the stepper, so the same records may give another panel."""
+    session = web.session()
+
+    async def drawn() -> tuple[bytes, bytes]:
+        with web.app.state.site.channels.watch(session) as channel:
+            reading = Reading(channel, Viewer(Pages.load()), 0)
+            session.emit(e.TaskStarted(task=1, text="x", language="en"))
+            session.emit(e.TaskEnded(task=1, reason="answered", seconds=0.1))
+            early = reading._panel()  # noqa: SLF001
+            while session.committed < len(session.records):
+                await asyncio.sleep(0.005)
+            return early, reading._panel()  # noqa: SLF001
+
+    early, late = web.run(drawn())
+    assert b'data-step="back"' not in early and b'data-step="back"' in late

@@ -61,6 +61,8 @@ class FoldedSession:
     records: list[Recorded] = field(default_factory=list)
     status: Literal["idle", "running", "waiting"] = "idle"
     waiting: e.ApprovalRequested | None = None
+    proposed: e.SummaryProposed | None = None
+    wording: Path | None = None
     partial: tuple[int, str, str] | None = None
     failure: Problem | None = None
 
@@ -130,10 +132,13 @@ class FoldedSession:
         named = {"strategy": plan.strategy, "unit": plan.unit, "measured": plan.measured, "budget": budget}
         return self.add(e.BoundaryMeasured(task=task.task, outcome=outcome, **named))
 
-    def compact(self, summary: str = SUMMARY) -> Recorded:
-        """Write a summary and let it take effect, as lab 07 does."""
+    def compact(
+        self, summary: str = SUMMARY, *, trigger: str = "task ended", written: str = "", focus: str = "", keep: int = 1
+    ) -> Recorded:
+        """Write a summary and let it take effect, as lab 07 does; `written` is what a person changed it from."""
         task, state = self.state.tasks[-1], self.state
-        plan = plan_boundary(state.context, task=task.task, budget=state.settings["budget"])
+        border, budget = task.task + 1 - keep, state.settings["budget"]
+        plan = plan_boundary(state.context, task=border, budget=budget, trigger=trigger)
         call = len(state.calls) + 1
         messages = ({"role": "system", "content": "Summarise."}, {"role": "user", "content": "<history>…</history>"})
         named = {"call": call, "task": task.task, "attempt": 1}
@@ -143,7 +148,9 @@ class FoldedSession:
             )
         )
         usage = Usage(1204, 188)
-        self.add(e.SummaryCallEnded(text=summary, finish="stop", usage=usage, seconds=0.4, **named))
+        self.add(e.SummaryCallEnded(text=written or summary, finish="stop", usage=usage, seconds=0.4, **named))
+        if written:
+            self.propose(call, written, summary)
         removed = sum((x.size for x in state.context.entries[: len(plan.removed)]), Size())
         before, preface = state.context.total, "[Background: a summary.]"
         size = make_entry(0, task.task, SummaryMessage(preface, summary), size_of_message).size
@@ -153,9 +160,23 @@ class FoldedSession:
                 unit=plan.unit, budget=plan.budget, measured=plan.measured, measured_after=0, before=before,
                 after=before - removed + size, cut=plan.cut, removed=plan.removed,
                 kept=plan.kept, preface=preface, summary=summary, shortened="",
-                calls=(call,), usage=usage, seconds=0.4, model="offline",
+                calls=(call,), usage=usage, seconds=0.4, model="offline", written=written, focus=focus,
             )
         )  # fmt: skip
+
+    def propose(self, call: int, written: str, used: str) -> None:
+        """Let a person change a summary."""
+        named = {"call": call, "task": len(self.state.tasks)}
+        self.status = "waiting"
+        self.add(e.SummaryProposed(preface="[Background: a summary.]", text=written, seconds=300, **named))
+        self.status = "running"
+        self.add(e.SummaryAnswered(text=used, used=True, by="person", **named))
+
+    def undo(self) -> Recorded:
+        """Take the newest compaction in force back."""
+        made, before = self.state.in_force[-1], self.state.context.total
+        after = before - made.summary.size + sum((x.size for x in made.removed), Size())
+        return self.add(e.CompactionUndone(number=made.event.number, before=before, after=after))
 
 
 def first_task(session: FoldedSession) -> None:
@@ -202,4 +223,22 @@ def waiting_session() -> FoldedSession:
     asked = e.ApprovalRequested(preview=preview, seconds=300, **named)
     session.add(asked)
     session.status, session.waiting = "waiting", asked
+    return session
+
+
+def by_hand_session() -> FoldedSession:
+    """What a person can do: undo, compact with a focus and another text, name, tick, fork, import, switch."""
+    session = compacted_session()
+    session.undo()
+    session.status = "running"
+    session.add(e.CompactionAsked(task=2, focus="every request id", keep=0))
+    session.compact(trigger="by hand", written=SUMMARY + "\n- a guess", focus="every request id", keep=0)
+    session.status = "idle"
+    session.add(e.SessionNamed(name="Second try"))
+    session.add(e.Ticked(tick="cut", on=True))
+    session.add(e.FaultChosen(fault="summary_empty"))
+    session.add(e.ExtensionsChanged(extensions=("01",), settings=dict(session.state.settings)))
+    session.add(e.SessionForked(session="s0", task=2))
+    session.add(e.SessionImported(file="lab.jsonl"))
+    first_task(session)
     return session

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import uvicorn
 from starlette.applications import Starlette
 
+from harness import by_hand
 from harness.library import Library
 from harness.session import Session
 from tests.harness_support import Recorder, library
@@ -133,7 +134,7 @@ class Web:
 
         async def change() -> int:
             for _ in range(times):
-                session.change_setting("budget", session.state.settings["budget"] + 1)
+                by_hand.change_setting(session, "budget", session.state.settings["budget"] + 1)
             return await _journalled(session)
 
         return self.run(change())
