@@ -10,11 +10,15 @@ from harness.problems import Problem
 
 
 def claim(folder: Path) -> sqlite3.Connection:
-    """Claim the sessions in `folder` until the connection is closed. Problem: another server has them."""
-    connection = sqlite3.connect(folder / "owner.db", timeout=0)
+    """Claim the sessions in `folder` until the connection is closed. Problem: another server has them, or no access."""
+    connection = None
     try:
+        connection = sqlite3.connect(folder / "owner.db", timeout=0)
         connection.execute("BEGIN EXCLUSIVE")
     except sqlite3.OperationalError as error:
-        connection.close()
-        raise Problem("journal_in_use", folder=folder) from error
+        if connection:
+            connection.close()
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            raise Problem("journal_in_use", folder=folder) from error
+        raise Problem("folder_not_written", folder=folder, reason=error) from error
     return connection

@@ -9,6 +9,7 @@ from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.types import Receive
 
+from harness.messages import clean
 from web.access import Refusal
 
 LIMIT = 1_048_576  # bytes
@@ -115,4 +116,5 @@ def _json(body: bytes) -> dict[str, str]:
     value = json.loads(body)
     if not isinstance(value, dict):
         raise ValueError("not an object")
-    return {str(name): item if isinstance(item, str) else json.dumps(item) for name, item in value.items()}
+    # A form cannot carry half a sign of UTF-16, JSON can.
+    return {clean(name): clean(item if isinstance(item, str) else json.dumps(item)) for name, item in value.items()}

@@ -37,8 +37,8 @@ class HandView:
 
 
 def hand_view(session: Shown, viewer: Viewer, keep: int) -> HandView | None:
-    """Return what compacting all but the `keep` newest tasks would do; None where no extension compacts."""
-    if session.wording is None:
+    """Return what compacting all but the `keep` newest tasks would do; None without a task or a way to compact."""
+    if session.wording is None or not session.state.tasks:
         return None
     state, links = session.state, Links(session, viewer)
     plan = plan_by_hand(state, keep)

@@ -68,7 +68,9 @@ def render_updates(session: Shown, recorded: Recorded | e.TextDelta, viewer: Vie
         updates.append(_block(session, viewer, "composer_actions", "composer-actions"))
     if isinstance(recorded.event, SETTING):
         updates += [Update(target, html, "morph") for target, html in render_parts(session, viewer).items()]
-    if isinstance(recorded.event, e.ExtensionsChanged):
+    # With these the form of a compaction by hand comes or goes.
+    first = isinstance(recorded.event, e.TaskEnded) and recorded.event.task == 1
+    if first or isinstance(recorded.event, e.ExtensionsChanged):
         updates.append(Update("by-hand-place", render_by_hand(session, viewer), "replace"))
     return [*updates, _status(session, viewer)]
 
