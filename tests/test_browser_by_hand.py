@@ -84,6 +84,13 @@ def test_compact_now_with_a_focus_is_previewed_done_and_undone(page: Page, web: 
     assert axe(page) == [], "undone"
 
 
+def test_the_form_is_there_once_a_first_task_has_ended(page: Page, web: Web) -> None:
+    session = start(web, page, samples=0)
+    assert page.locator("#by-hand").count() == 0, "there is nothing to compact yet"
+    web.run(run_sample(session, 1), 60)
+    until(page, "!!document.querySelector('#by-hand')")
+
+
 def test_a_preview_that_is_out_of_date_is_not_carried_out(page: Page, web: Web) -> None:
     session = start(web, page, samples=2)
     page.evaluate("document.querySelector('#by-hand-preview').dataset.old = '1'")
@@ -180,6 +187,7 @@ def test_a_wish_that_says_code_stays_text(page: Page, web: Web) -> None:
 def test_the_form_comes_and_goes_with_the_extension_that_compacts(page: Page, tmp_path: Path) -> None:
     with serving(tmp_path, lab="01", offline_assets=True) as web:
         session = web.session()
+        web.run(run_sample(session, 1), 60)
         page.goto(f"{web.address}/s/{session.id}")
         until(page, "!!document.querySelector('#stream')?._htmx?.sse")
         assert page.locator("#by-hand").count() == 0
