@@ -335,8 +335,9 @@ def test_a_panel_that_was_drawn_before_the_commit_is_drawn_again_after_it(web: W
     async def drawn() -> tuple[bytes, bytes]:
         with web.app.state.site.channels.watch(session) as channel:
             reading = Reading(channel, Viewer(Pages.load()), 0)
-            session.emit(e.TaskStarted(task=1, text="x", language="en"))
-            session.emit(e.TaskEnded(task=1, reason="answered", seconds=0.1))
+            for task in (1, 2):
+                session.emit(e.TaskStarted(task=task, text="x", language="en"))
+                session.emit(e.TaskEnded(task=task, reason="answered", seconds=0.1))
             early = reading._panel()  # noqa: SLF001
             while session.committed < len(session.records):
                 await asyncio.sleep(0.005)
