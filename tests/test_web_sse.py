@@ -117,7 +117,8 @@ def test_a_fast_reply_is_sent_in_few_pieces_and_whole(tmp_path: Path) -> None:
     with serving(tmp_path, model=model) as web:
         session = web.session()
         stream = web.stream(f"/s/{session.id}/events?after=3")
-        web.post(f"/s/{session.id}/tasks", {"text": "Say what you can do."})
+        # Its answer is long enough to take several ticks.
+        web.post(f"/s/{session.id}/tasks", {"sample": "sort"})
         started = time.monotonic()
         ended, pieces = read_task(session, stream)
         passed = time.monotonic() - started
