@@ -28,7 +28,7 @@ from harness.offline import offline_headers
 from harness.records import TaskRecord
 from harness.replay import State
 from harness.request import Request, digest
-from harness.sizes import Size, Usage
+from harness.sizes import Size, Usage, size_of
 from harness.tokens import size_of_message
 
 
@@ -109,7 +109,7 @@ class Agent:
         if reason := self._refusal(plan, entry):
             self.refuse(plan, reason)
             return False
-        removed = sum((each.size for each in context.entries[: len(plan.removed)]), Size())
+        removed = size_of(context.entries[: len(plan.removed)])
         before = context.total
         model = self.state.model
         self._emit(

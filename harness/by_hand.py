@@ -10,7 +10,7 @@ from harness.messages import clean
 from harness.problems import Problem
 from harness.replay import State
 from harness.session import Busy, Session
-from harness.sizes import Size
+from harness.sizes import size_of
 
 # More than any budget or limit needs, and far from what a database cannot hold.
 SETTING_MAX = 10_000_000
@@ -89,5 +89,5 @@ def undo(session: Session, number: int) -> None:
     if not in_force or in_force[-1].event.number != number:
         raise Problem("not_newest_compaction", number=number)
     made, before = in_force[-1], session.state.context.total
-    after = before - made.summary.size + sum((entry.size for entry in made.removed), Size())
+    after = before - made.summary.size + size_of(made.removed)
     session.emit(e.CompactionUndone(number=number, before=before, after=after))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from harness.compaction_events import Unit
 from harness.context import Context, Entry
 from harness.messages import AssistantMessage, ToolResult
-from harness.sizes import Size, Usage
+from harness.sizes import Usage, size_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def refusal(context: Context, plan: Plan, summary: Entry, *, request: int = 0) -
         return "running_task"
     if not (_pairs_whole(removed) and _pairs_whole(kept)):
         return "broken_pairs"
-    if summary.size.chars >= sum((entry.size for entry in removed), Size()).chars:
+    if summary.size.chars >= size_of(removed).chars:
         return "not_smaller"
     return ""
 

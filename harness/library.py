@@ -64,11 +64,12 @@ class Library:
         workspace = replace(copy, sandbox=setup.sandbox)
         extensions = self._load(setup.lab, setup.extensions)
         session = self._session(session_id, setup.lab, extensions, workspace)
-        known = {name: value for name, value in setup.settings.items() if name in self._settings(session)}
+        usual = self._settings(setup.lab, setup.extensions)
+        known = {name: value for name, value in setup.settings.items() if name in usual}
         session.emit(
             SessionStarted(
                 lab=setup.lab.number, extensions=setup.extensions, workspace=clean(setup.label), language=language,
-                settings=self._settings(session) | known, source=clean(str(setup.source)),
+                settings=usual | known, source=clean(str(setup.source)),
             )
         )  # fmt: skip
         by_hand.choose_fault(session, setup.fault)
@@ -111,11 +112,10 @@ class Library:
         """
         if session.status != "idle":
             raise Busy
-        labs = self._labs(session.lab, names)
         numbers = tuple(find(self.setup.labs, name).number for name in names)
-        extensions = tuple(load(each) for each in labs)
-        known = {name: value for lab in labs for name, value in lab.settings.items()}
-        settings = {name: session.state.settings.get(name, value) for name, value in (DEFAULTS | known).items()}
+        extensions = self._load(session.lab, names)
+        usual = self._settings(session.lab, names)
+        settings = {name: session.state.settings.get(name, value) for name, value in usual.items()}
         session.emit(ExtensionsChanged(extensions=numbers, settings=settings))
         session.extensions = extensions
         session.prepare()
@@ -181,9 +181,9 @@ class Library:
     def _load(self, lab: Lab, names: tuple[str, ...]) -> tuple[Extension, ...]:
         return tuple(load(each) for each in self._labs(lab, names))
 
-    def _settings(self, session: Session) -> dict[str, int]:
-        labs = self._labs(session.lab, self.setup.extensions)
-        return DEFAULTS | {name: value for lab in labs for name, value in lab.settings.items()}
+    def _settings(self, lab: Lab, names: tuple[str, ...]) -> dict[str, int]:
+        labs = self._labs(lab, names)
+        return DEFAULTS | {name: value for each in labs for name, value in each.settings.items()}
 
 
 def _settle(session: Session) -> None:

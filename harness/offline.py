@@ -21,7 +21,7 @@ FAULTS = tuple(fault for faults in FAULT_KINDS.values() for fault in faults)
 
 def offline_headers(state: State) -> Mapping[str, str]:
     """Return the HTTP headers for the session's calls; none for any other model, which would not know them."""
-    if not state.model or state.model.provider != "offline":
+    if not state.offline:
         return {}
     window = state.settings.get("window", 0)
     headers = {"X-Offline-Fault": state.fault, "X-Offline-Window": str(window) if window else ""}

@@ -47,6 +47,11 @@ class State:
         return self.instructed[-1].event if self.instructed else None
 
     @property
+    def offline(self) -> bool:
+        """Whether the offline model answers."""
+        return self.model is not None and self.model.offline
+
+    @property
     def in_force(self) -> list[Compaction]:
         """Return the compactions that were not undone; the newest one's summary stands in the context."""
         return [each for each in self.compactions if not each.undone]
@@ -157,9 +162,9 @@ def system_message(event: e.InstructionsSet) -> Wire:
     return {"role": "system", "content": event.system}
 
 
-def fold(numbered: Iterable[tuple[int, e.Event]]) -> State:
-    """Return the state after all of `numbered`, pairs of journal number and event."""
-    state = State()
+def fold(numbered: Iterable[tuple[int, e.Event]], known: Mapping[int, Entry] | None = None) -> State:
+    """Return the state after all of `numbered`, pairs of journal number and event. known: as for `State`."""
+    state = State(known=known)
     for seq, event in numbered:
         state.apply(seq, event)
     return state

@@ -12,7 +12,7 @@ from typing import Literal
 from harness.context import Entry
 from harness.replay import State, system_message
 from harness.request import Wire
-from harness.sizes import Category, Size
+from harness.sizes import Category, Size, size_of
 
 Kind = Literal["kept", "added", "removed", "replaced"]
 
@@ -70,11 +70,6 @@ class RequestDiff:
     def reusable(self) -> Size:
         """Return how much of the later request a cache could reuse, in whole parts."""
         return size_of(self.shared)
-
-
-def size_of(pieces: Sequence[Piece]) -> Size:
-    """Return the size of several parts together."""
-    return sum((piece.size for piece in pieces), Size())
 
 
 def pieces_at(state: State, seq: int) -> tuple[Piece, ...]:

@@ -26,6 +26,11 @@ class ModelChosen:
     window: int | None = None
     window_source: str = ""
 
+    @property
+    def offline(self) -> bool:
+        """Whether it is the offline model."""
+        return self.provider == "offline"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstructionsSet:

@@ -4,8 +4,9 @@
 provider counted.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 Category = Literal["system", "tools", "summary", "user", "assistant", "results"]
 CATEGORIES: tuple[Category, ...] = ("system", "tools", "summary", "user", "assistant", "results")
@@ -23,6 +24,18 @@ class Size:
 
     def __sub__(self, other: "Size") -> "Size":
         return Size(self.chars - other.chars, self.tokens - other.tokens)
+
+
+class Sized(Protocol):
+    """Anything that has a size, such as a message of the context."""
+
+    @property
+    def size(self) -> Size: ...
+
+
+def size_of(parts: Iterable[Sized]) -> Size:
+    """Return the size of several parts together; none of them is no size."""
+    return sum((part.size for part in parts), Size())
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ def drawer_of(session: Shown, viewer: Viewer, opened: Opened | None) -> Drawer:
         numbers=tuple(numbers),
         confirm=confirm,
         fault=state.fault,
-        offline=bool(state.model and state.model.provider == "offline"),
+        offline=state.offline,
     )
 
 

@@ -60,7 +60,7 @@ def make_row(session: Shown, recorded: Recorded, model: e.ModelChosen | None = N
         event=event,
         entry=entry_at(session.state.history, recorded.seq),
         live=_is_live(session, event),
-        offline=model is not None and model.provider == "offline",
+        offline=model is not None and model.offline,
         detail=_detail(session, recorded),
     )
 

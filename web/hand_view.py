@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from harness.by_hand import FOCUS_CHARS, cuts, plan_by_hand
-from harness.context import Entry
-from harness.sizes import Size
+from harness.sizes import Size, size_of
 from web.links import Links
 from web.message_lines import MessageLines, message_lines
-from web.panel import panel_of
 from web.shown import Shown
 from web.viewer import Viewer
 
@@ -21,7 +19,7 @@ LISTED = 50
 class HandView:
     """The form and its preview. cut: the cut point, 0 where there is nothing to cut.
 
-    cut_lines, kept_lines: the messages on either side, the newest `LISTED` of each.
+    cut_lines, kept_lines: the messages on either side, the newest `LISTED` of each. offline: the model follows no wish.
     """
 
     keep: int
@@ -33,6 +31,7 @@ class HandView:
     kept: int
     kept_size: Size
     kept_lines: MessageLines
+    offline: bool
     most: int = FOCUS_CHARS
 
 
@@ -49,11 +48,12 @@ def hand_view(session: Shown, viewer: Viewer, keep: int) -> HandView | None:
         tuple(sorted(each for each in KEEPS if each < max(2, len(state.tasks)))),
         plan.cut if cuts(state, plan) else 0,
         len(removed),
-        _size(removed),
+        size_of(removed),
         message_lines(removed, links, LISTED),
         len(kept),
-        _size(kept),
+        size_of(kept),
         message_lines(kept, links, LISTED),
+        state.offline,
     )
 
 
@@ -64,14 +64,10 @@ def kept(number: int | None) -> int:
 
 def render_by_hand(session: Shown, viewer: Viewer) -> Markup:
     """Return the whole form, closed; it has no content where no extension compacts."""
-    hand, panel = hand_view(session, viewer, kept(None)), panel_of(session, viewer)
-    return viewer.block("session.html", "by_hand", hand=hand, hand_open=False, panel=panel, session_id=session.id)
+    hand = hand_view(session, viewer, kept(None))
+    return viewer.block("session.html", "by_hand", hand=hand, hand_open=False, session_id=session.id)
 
 
 def render_preview(session: Shown, viewer: Viewer, keep: int) -> Markup:
     """Return the preview alone."""
     return viewer.block("session.html", "hand_preview", hand=hand_view(session, viewer, keep), session_id=session.id)
-
-
-def _size(entries: list[Entry]) -> Size:
-    return sum((entry.size for entry in entries), Size())

@@ -8,12 +8,13 @@ from typing import Literal
 from harness import events as e
 from harness.discovery import Lab
 from harness.journal import Recorded
-from harness.replay import State
+from harness.replay import State, fold
 from harness.session import Session
 from web.shown import Shown
 
-# Where a compaction by hand is under way, outside of any task.
+# What a person may do beside whatever goes on.
 BESIDE = (e.SettingChanged, e.SessionNamed, e.Ticked)
+# Where a compaction by hand is under way, outside of any task.
 UNDER_WAY = (e.CompactionAsked, e.SummaryCallStarted, e.SummaryCallEnded, e.SummaryProposed, e.SummaryAnswered)
 
 
@@ -100,17 +101,11 @@ STOPS = (e.ModelCallStarted, e.SummaryCallStarted, e.ContextCompacted, e.Compact
 async def moment_of(session: Session, at: int) -> Moment:
     """Return the session as it was at journal number `at`, from 1 to the last. Folds apart from the event loop."""
     records = session.records[:at]
-    known = [*session.state.history, *(made.summary for made in session.state.compactions)]
-    state = await asyncio.to_thread(_fold, records, known)
-    return Moment(session.id, session.lab, state, records)
-
-
-def _fold(records: Sequence[Recorded], known: Sequence[object]) -> State:
     # What the session has measured is not counted again.
-    state = State(known={entry.seq: entry for entry in known})  # type: ignore[attr-defined]
-    for recorded in records:
-        state.apply(recorded.seq, recorded.event)
-    return state
+    known = [*session.state.history, *(made.summary for made in session.state.compactions)]
+    numbered = ((each.seq, each.event) for each in records)
+    state = await asyncio.to_thread(lambda: fold(numbered, {entry.seq: entry for entry in known}))
+    return Moment(session.id, session.lab, state, records)
 
 
 def steps_of(shown: Shown, live: Shown) -> Steps:

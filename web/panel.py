@@ -77,7 +77,7 @@ def panel_of(session: Shown, viewer: Viewer) -> Panel:
         window_source=source,
         compactions=len(state.in_force),
         made=len(state.compactions),
-        offline=state.model is not None and state.model.provider == "offline",
+        offline=state.offline,
         undone=len(state.compactions) - len(state.in_force),
         calls=len(state.calls),
         largest=_largest(state.calls, viewer.unit) if over_turns else None,

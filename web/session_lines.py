@@ -75,7 +75,7 @@ def _line(info: SessionInfo, labs: Mapping[str, Lab], viewer: Viewer) -> Session
         lab=named(info.lab),
         extensions=tuple(map(named, info.extensions)),
         model=info.model.model if info.model else "",
-        offline=info.model is not None and info.model.provider == "offline",
+        offline=info.model is not None and info.model.offline,
         tasks=info.tasks,
         in_force=info.compactions - info.undone,
         compactions=info.compactions,

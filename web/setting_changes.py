@@ -61,10 +61,10 @@ async def change_extensions(request: Request) -> Response:
 async def choose_fault(request: Request) -> Response:
     """POST /s/{session}/fault: `fault` by its code, empty for none. Only the offline model acts one out."""
     session, fault = await open_session(request), request.state.form.get("fault", "")
-    before, model = len(session.records), session.state.model
+    before = len(session.records)
     if fault and fault not in FAULTS:
         raise PageError(422, "no_fault")
-    if fault and not (model and model.provider == "offline"):
+    if fault and not session.state.offline:
         raise PageError(409, "fault_model")
     by_hand.choose_fault(session, fault)
     return _changed(request, session, "drawer-faults", before)

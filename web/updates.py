@@ -126,9 +126,8 @@ def _feed_updates(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Up
     updates = _row(session, recorded, row, viewer)
     if isinstance(event, e.ContextCompacted | e.CompactionUndone):
         updates += _cut_updates(session, recorded, viewer)
-    if isinstance(event, e.CompactionRefused) and event.reason == "stopped":
-        updates += _left_open(session, recorded.seq - 1, viewer)
-    if isinstance(event, e.TaskEnded) and event.reason != "answered":
+    stopped = isinstance(event, e.CompactionRefused) and event.reason == "stopped"
+    if stopped or (isinstance(event, e.TaskEnded) and event.reason != "answered"):
         updates += _left_open(session, recorded.seq - 1, viewer)
     return updates
 

@@ -16,7 +16,7 @@ from harness.problems import Problem
 from harness.recorded import Recorded
 from harness.replay import State
 from harness.request import Request, digest
-from harness.sizes import Size
+from harness.sizes import Size, size_of
 from harness.tokens import size_of_message
 
 # What is joined and hashed anew, in characters: a file must not keep the server busy for hours.
@@ -78,7 +78,7 @@ def _counted(state: State, event: e.Event, before: Size) -> bool:
             return (event.measured, event.unit, event.outcome) == (plan.measured, plan.unit, outcome)
         case e.ContextCompacted():
             made = state.compactions[-1]
-            rest = sum((entry.size for entry in made.removed if entry.category != "summary"), Size())
+            rest = size_of(entry for entry in made.removed if entry.category != "summary")
             after, measured = (getattr(size, unit) for size in (made.summary.size, rest))
             own = event.strategy != "task boundary" or event.measured == measured
             return (event.before, event.after, event.measured_after) == (before, context.total, after) and own
