@@ -145,5 +145,6 @@ def again(request: ChatRequest, language: Language) -> str:
 
 def source(items: Sequence[Item], language: Language) -> str:
     """Return the line that says where the statements stand."""
-    places = dict.fromkeys(PLACES[language][item.place].format(label=item.label) for item in items)
+    told = [("summary_now" if item.place == "summary" and item.now else item.place, item.label) for item in items]
+    places = dict.fromkeys(PLACES[language][place].format(label=label) for place, label in told)
     return PHRASES[language]["source"].format(places=("、" if language == "zh" else ", ").join(places))

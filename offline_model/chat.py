@@ -1,5 +1,6 @@
 """One request and one reply of Chat Completions as plain values. Knows nothing of HTTP or of how to answer."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -7,6 +8,15 @@ Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "tool_calls", "length"]
 # Nobody asks at greater length; what is pasted between is content.
 ENOUGH_CHARS = 2_000
+# A summary as it stands in a context: one line in brackets that says what it is, then headings.
+BACKGROUND = re.compile(r"\[[^\n]+\]\n\n(?=.*^#{1,6} )", re.MULTILINE | re.DOTALL)
+# It asks for nothing new: the task is the one before it.
+GO_ON = re.compile(
+    r"(?:please )?(?:go on|continue|carry on|keep going|resume)"
+    r"(?:,? (?:please|now|with (?:it|that|the task)|the task|your work|working|from [\w ]{1,30}))*[.!]?"
+    r"|请?(?:继续|接着)(?:做|干|吧|下去|完成|执行|刚才的|这项|这个|任务|工作)*[。！!.]?",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +36,11 @@ class Turn:
     text: str
     calls: tuple[Call, ...] = ()
     call_id: str = ""
+
+    @property
+    def background(self) -> bool:
+        """Whether this is a summary of what came before: known text, and no request of anybody."""
+        return self.role in ("user", "system") and bool(BACKGROUND.match(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +62,7 @@ class ChatRequest:
     stream: bool = False
     include_usage: bool = False
     max_tokens: int | None = None
+    reasoning_effort: str = ""
 
     @property
     def system(self) -> str:
@@ -55,12 +71,17 @@ class ChatRequest:
 
     @property
     def task_start(self) -> int:
-        """Return the index of the last user message, or -1 when there is none."""
-        return max((i for i, turn in enumerate(self.turns) if turn.role == "user"), default=-1)
+        """Return the index of the user message that asks for something now, or -1 when there is none.
+
+        It is the last one, unless that only says to go on. A summary is no request.
+        """
+        asked = [i for i, turn in enumerate(self.turns) if turn.role == "user" and not turn.background]
+        new = [i for i in asked if not GO_ON.fullmatch(self.turns[i].text.strip())]
+        return (new or asked or [-1])[-1]
 
     @property
     def task(self) -> str:
-        """Return the text of the last user message."""
+        """Return the text of the user message that asks."""
         return self.turns[self.task_start].text if self.task_start >= 0 else ""
 
     @property
@@ -71,7 +92,7 @@ class ChatRequest:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Return the calls after the last user message that have a result, in order."""
+        """Return the calls after the user message that asks that have a result, in order."""
         return pair(self.turns[self.task_start + 1 :])
 
 

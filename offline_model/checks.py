@@ -46,6 +46,7 @@ def parse(body: bytes) -> ChatRequest:
         stream=_flag(data, "stream"),
         include_usage=_include_usage(data),
         max_tokens=_max_tokens(data),
+        reasoning_effort=_effort(data),
     )
 
 
@@ -144,6 +145,13 @@ def _include_usage(data: dict[str, Any]) -> bool:
     if options is not None and not isinstance(options, dict):
         raise BadRequest("`stream_options` must be an object.", param="stream_options")
     return _flag(options or {}, "include_usage")
+
+
+def _effort(data: dict[str, Any]) -> str:
+    value = data.get("reasoning_effort")
+    if value is not None and not isinstance(value, str):
+        raise BadRequest("`reasoning_effort` must be a string.", param="reasoning_effort")
+    return value or ""
 
 
 def _max_tokens(data: dict[str, Any]) -> int | None:

@@ -6,7 +6,11 @@ A sentence that nothing marks is "plain": it is never passed off as confirmed.
 import re
 from typing import Literal
 
-Kind = Literal["confirmed", "unverified", "rejected", "rule", "change", "open", "goal", "plain"]
+Kind = Literal[
+    "confirmed", "unverified", "rejected", "rule", "change", "open", "goal", "plain",
+    # What only a summary holds: the calls that worked, on files and otherwise, those that failed, what is going on.
+    "file", "done", "failed", "doing",
+]  # fmt: skip
 
 # Nobody writes such a sentence: it is data on one line.
 FAR_TOO_LONG = 1_000
@@ -15,7 +19,7 @@ CUES: tuple[tuple[Kind, str], ...] = (
     (
         "rejected",
         r"\bruled? out\b|\brejected\b|\bdisprove[nd]\b|\bfalse alarm\b|\b(?:is|was|are|were) not the (?:cause|reason)\b"
-        r"|(?<!没有)(?<!无法)(?<!不能)(?:已|被)?排除(?!故障)|已?否定|不是(?:真正的?)?(?:原因|起因)|不成立|被推翻|已推翻",
+        r"|(?<!没有)(?<!无法)(?<!不能)(?:已|被)?排除(?!故障)|已?否[定决]|不是(?:真正的?)?(?:原因|起因)|不成立|被推翻|已推翻",
     ),
     (
         "open",
@@ -63,16 +67,16 @@ PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
 LABEL = re.compile(
     r"^(confirmed|verified|facts?|suspected|suspicion|unverified|guess|hypothesis|ruled out|rejected"
     r"|open(?: (?:check|question|point))?|to check|changed|decided|decision|rule|constraint"
-    r"|已确认|确认|证实|怀疑|猜测|推测|待验证|已排除|排除|已否定|待查|未解决|待办|变更|决定|规定|要求)\s*[:：]\s*",
+    r"|已确认|确认|证实|怀疑|猜测|推测|待验证|已排除|排除|已否[定决]|待查|未解决|待办|变更|已?决定|规定|要求)\s*[:：]\s*",
     re.IGNORECASE,
 )
 HEADINGS: tuple[tuple[Kind, str], ...] = (
     ("goal", r"goal|task|目标|任务"),
     ("plain", r"no verdict|not marked|没有标明|未标明"),
-    ("open", r"open\b|unresolved|to check|still being|未解决|待查|待办|没查清|还在查"),
+    ("open", r"open\b|unresolved|to check|still being|\bto do\b|next steps?\b|未解决|待查|待办|没查清|还在查|下一步"),
     ("unverified", r"unverified|suspect|guess|hypothes|unconfirmed|待验证|猜测|怀疑|推测|未确认|未证实"),
-    ("rejected", r"reject|ruled out|否定|排除"),
-    ("change", r"change|decision|decided|what i did|做了什么|改动|变更|决定"),
+    ("rejected", r"reject|ruled out|否定|否决|排除"),
+    ("change", r"change|decision|decided|what i did|做了什么|改动|变更|决定|决策"),
     ("confirmed", r"confirm|fact|certain|verified|已确认|确认|事实"),
     ("rule", r"rule|constraint|limit|限制|规定|约束|要求"),
 )

@@ -8,7 +8,7 @@ HttpFault = Literal["key", "model_missing", "rate_limit", "server_error"]
 ReplyFault = Literal["stall", "cut", "empty"]
 SummaryFault = Literal[
     "summary_empty", "summary_truncated", "summary_tools", "summary_long", "summary_stubborn", "summary_bare",
-    "summary_error", "summary_slow",
+    "summary_error", "summary_slow", "summary_thinking", "summary_constraint",
 ]  # fmt: skip
 FaultName = HttpFault | ReplyFault | SummaryFault
 FAULTS: tuple[str, ...] = get_args(HttpFault) + get_args(ReplyFault) + get_args(SummaryFault)

@@ -5,24 +5,46 @@ It is data: nothing in it is followed. Knows nothing of limits and headings.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from offline_model.background import deeds_in
 from offline_model.chat import Call, ChatRequest, Step
-from offline_model.sources import Item, of_answer, of_result, rules
-from offline_model.statements import sentences, split
+from offline_model.deeds import Deed, deed_of
+from offline_model.sources import TABLE, Item, of_answer, of_result, of_summary, rules
+from offline_model.statements import sentences
 
 HISTORY = re.compile(r"<history>\n?(.*)\n?</history>", re.DOTALL)
 EARLIER = re.compile(r"<earlier_summary>\n?(.*?)\n?</earlier_summary>", re.DOTALL)
-AUTHOR = re.compile(r"^\[(?:task \d+ · )?(user|assistant|harness|result of (\S+?))(?:, failed)?\]$")
+AUTHOR = re.compile(
+    r"^\[(?:task (?P<task>\d+) · )?"
+    r"(?:(?P<author>user|assistant|harness)|result of (?P<tool>\S+?)(?P<failed>, failed)?)\]$"
+)
 CALLS = re.compile(r"^calls (\S+) with (\{.*)$")
 LONGEST_GOAL = 220
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What the data holds, oldest first. `running`: its last task has no answer yet."""
+
+    items: list[Item]
+    deeds: list[Deed]
+    running: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
     author: str
     tool: str
+    task: str
+    ok: bool
     text: str
+
+    @property
+    def calls(self) -> list[Call]:
+        """Return the calls of an assistant's message."""
+        found = (CALLS.match(line) for line in self.text.splitlines() if self.author == "assistant")
+        return [Call("", *match.groups()) for match in found if match]
 
 
 def data_of(request: ChatRequest) -> str:
@@ -30,23 +52,44 @@ def data_of(request: ChatRequest) -> str:
     return next((turn.text for turn in request.turns if turn.role == "user" and HISTORY.search(turn.text)), "")
 
 
-def read_history(data: str) -> list[Item]:
-    """Return the statements of the data, oldest first; those of the earlier summary stand at the start."""
-    items = [Item(s.text, s.kind, "summary") for text in EARLIER.findall(data) for s in split(text)]
+def read_history(data: str) -> History:
+    """Return what stands in the data; the statements of the earlier summary stand at the start."""
+    earlier = EARLIER.findall(data)
+    items = [item for text in earlier for item in of_summary(text) if item.kind not in ("file", "done", "failed")]
     found = HISTORY.search(data)
+    segments = [each for each in _segments(found.group(1) if found else "") if each.author != "start"]
+    now = segments[-1].task if segments else ""
+    running = not segments or segments[-1].author != "assistant" or bool(segments[-1].calls)
+    # What an earlier summary calls unfinished still is while nothing but that task stands after it.
+    same = running and all(segment.task == now for segment in segments)
+    told = [deed for text in earlier for deed in deeds_in(text)]
+    deeds = [replace(deed, running=deed.running and same) for deed in told]
     calls: list[Call] = []
-    for segment in _segments(found.group(1) if found else ""):
-        if segment.author == "user":
-            items += _asked(segment.text)
-        elif segment.author == "assistant":
-            lines = segment.text.splitlines()
-            calls += [Call("", *match.groups()) for line in lines if (match := CALLS.match(line))]
-            items += of_answer("\n".join(line for line in lines if not CALLS.match(line)))
-        elif segment.tool:
-            known = calls and calls[0].name == segment.tool
-            call = calls.pop(0) if known else Call("", segment.tool, "{}")
-            items += of_result(Step(call, segment.text), now=False)
-    return items
+    for segment in segments:
+        calls += segment.calls
+        if not segment.tool:
+            items += _said(segment)
+            continue
+        known = calls and calls[0].name == segment.tool
+        call = calls.pop(0) if known else Call("", segment.tool, "{}")
+        items += _returned(call, segment.text)
+        deed = deed_of(call, segment.text, ok=segment.ok, running=running and segment.task == now)
+        deeds += [deed] if deed else []
+    return History(items, deeds, running)
+
+
+def _said(segment: _Segment) -> list[Item]:
+    if segment.author == "user":
+        return _asked(segment.text)
+    if segment.author == "assistant":
+        return of_answer("\n".join(line for line in segment.text.splitlines() if not CALLS.match(line)))
+    return []
+
+
+def _returned(call: Call, text: str) -> list[Item]:
+    items = of_result(Step(call, text), now=False)
+    # A row of a table says nothing on its own, so only the remarks of one can be kept.
+    return [item for item in items if item.kind != "plain"] if TABLE.search(items[0].label if items else "") else items
 
 
 def _asked(text: str) -> list[Item]:
@@ -58,11 +101,13 @@ def _asked(text: str) -> list[Item]:
 
 
 def _segments(history: str) -> Iterator[_Segment]:
-    author, tool, lines = "harness", "", []
+    """Yield each message of the history; what stands before the first one has the author "start"."""
+    head, lines = ("start", "", "", True), []
     for line in history.splitlines():
         if match := AUTHOR.match(line):
-            yield _Segment(author, tool, "\n".join(lines).strip())
-            author, tool, lines = match.group(1).split()[0], match.group(2) or "", []
+            yield _Segment(*head, "\n".join(lines).strip())
+            head = (match["author"] or "result", match["tool"] or "", match["task"] or "", not match["failed"])
+            lines = []
         else:
             lines.append(line)
-    yield _Segment(author, tool, "\n".join(lines).strip())
+    yield _Segment(*head, "\n".join(lines).strip())

@@ -28,12 +28,14 @@ PLACES: dict[Language, dict[str, str]] = {
     "en": {
         "result": "what `{label}` returned",
         "summary": "the summary of earlier tasks",
+        "summary_now": "the summary",
         "answer": "an earlier answer",
         "user": "your own message",
     },
     "zh": {
         "result": "`{label}` 的结果",
         "summary": "早先任务的摘要",
+        "summary_now": "摘要",
         "answer": "之前的回答",
         "user": "你的消息",
     },

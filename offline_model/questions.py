@@ -20,7 +20,7 @@ ASKED: tuple[tuple[Kind, str], ...] = (
         r"\bguess|\bsuspect|\bunverified|\bunconfirmed|\bnot confirmed|\bassum"
         r"|猜|怀疑|推测|未验证|待验证|没有?确认|未确认",
     ),
-    ("rejected", r"\bruled out\b|\breject|\bdisproved|排除|否定"),
+    ("rejected", r"\bruled out\b|\breject|\bdisproved|排除|否定|否决"),
     ("change", r"\bwas (?:changed|decided)|\bchanges\b|\bdecisions?\b|\bdecided\b|改了什么|改动|决定"),
     (
         "open",

@@ -7,11 +7,12 @@ import json
 from collections.abc import Sequence
 
 from offline_model.answer import answer, language_of
+from offline_model.calls import label_of
 from offline_model.chat import Call, ChatRequest, Reply, Step
+from offline_model.outcome import denied, failed
 from offline_model.phrases import PHRASES
-from offline_model.report import denied, failed, report, said
+from offline_model.report import report, said
 from offline_model.script import Flow, Planned, next_call
-from offline_model.sources import label_of
 from offline_model.summary import is_summary, spoiled, summarise
 
 ACTIONS = ("bash", "edit", "write")
@@ -32,19 +33,22 @@ def respond(request: ChatRequest, flows: Sequence[Flow], fault: str = "") -> Rep
     if planned and planned.tool not in request.tools:
         return Reply(words["tool_missing"].format(tool=planned.tool))
     if planned:
-        return Reply("", (_call(request, planned),), "tool_calls")
+        return Reply("", _calls(request, planned), "tool_calls")
     return Reply(_closing(request, steps, stuck))
 
 
 def _closing(request: ChatRequest, steps: Sequence[Step], stuck: bool) -> str:
     if any(step.call.name in ACTIONS for step in steps):
-        return report(steps, language_of(request))
+        return report(request, language_of(request))
     if stuck:
         return said(steps[-1], language_of(request))
     return answer(request)
 
 
-def _call(request: ChatRequest, planned: Planned) -> Call:
-    """Return the call with an id that depends on the request alone, so that no id is ever used twice."""
+def _calls(request: ChatRequest, planned: Planned) -> tuple[Call, ...]:
+    """Return the calls with ids that depend on the request alone, so that no id is ever used twice."""
     digest = hashlib.sha256(b"\n".join(request.parts)).hexdigest()
-    return Call(f"call_{digest[:16]}", planned.tool, json.dumps(planned.arguments, ensure_ascii=False))
+    first = f"call_{digest[:16]}"
+    ids = [first, *(f"{first}_{number}" for number in range(2, 2 + len(planned.beside)))]
+    texts = (json.dumps(each, ensure_ascii=False) for each in (planned.arguments, *planned.beside))
+    return tuple(Call(call_id, planned.tool, text) for call_id, text in zip(ids, texts, strict=True))

@@ -3,19 +3,26 @@
 Knows the shape of a request; knows nothing of questions.
 """
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Literal
 
+from offline_model.background import backgrounds, blocks, bullets, told
+from offline_model.calls import argument, label_of
 from offline_model.chat import Call, ChatRequest, Step, pair
 from offline_model.cues import FAR_TOO_LONG, Kind, kind_of
+from offline_model.deeds import is_deed, read_deeds
 from offline_model.statements import CUT_MARK, Statement, sentences, split
 
 Place = Literal["result", "summary", "answer", "user"]
 PROSE = re.compile(r"\.(?:md|markdown|txt|rst)$", re.IGNORECASE)
 CODE = re.compile(r"\.(?:py|js|ts|toml|json|ya?ml|sql|cfg|ini|sh|html|css)$", re.IGNORECASE)
+# The whole result of another tool, kept in a file.
+KEPT_LINES = re.compile(r"^\.tool-results/\d+-(?!read\.)")
+TABLE = re.compile(r"\.(?:csv|tsv)$", re.IGNORECASE)
 LEFT_OUT = re.compile(r"\bshown\b|left out|\bmore\b")
+# What these return says that the call was taken, and nothing about what is worked on.
+SAYS_NOTHING = ("end_stage",)
 LETTERS = re.compile(r"[^\w\u3400-\u9fff]+")
 
 
@@ -33,28 +40,52 @@ class Item:
 def gather(request: ChatRequest) -> tuple[Item, ...]:
     """Return what the request says, without doubles: results of this task first, then the older context."""
     start = request.task_start
-    items = [item for step in request.steps for item in of_result(step, now=True)]
-    items += [item for step in pair(request.turns[:start]) for item in of_result(step, now=False)]
+    # A summary that tells what of this task is done speaks of this task, and of its beginning.
+    now = bool(told(request))
+    known = [item for text in backgrounds(request) for item in of_summary(text, now=now)]
+    known = [item for item in known if not (now and _is_the_task(item, request.question))]
+    items = known if now else []
+    items += [item for step in request.steps for item in of_result(step, now=True)]
+    items += [item for step in pair(request.turns[: max(0, start)]) for item in of_result(step, now=False)]
     for turn in request.turns[: max(0, start)]:
         if turn.role == "assistant":
             items += of_answer(turn.text)
-    summary = summary_of(request)
-    items += [Item(s.text, s.kind, "summary") for s in split(summary)]
-    users = [t.text for i, t in enumerate(request.turns) if t.role == "user" and not (i == 1 and summary)]
+    items += [] if now else known
+    users = [turn.text for turn in request.turns if turn.role == "user" and not turn.background]
     items += [Item(rule, "rule", "user") for text in users for rule in rules(text)]
     return unique(items)
 
 
 def summary_of(request: ChatRequest) -> str:
-    """Return the summary that stands for earlier tasks, or "": a bracketed first line, then headings."""
-    if request.task_start <= 1 or request.turns[1].role != "user":
-        return ""
-    preface, _, body = request.turns[1].text.partition("\n\n")
-    return body if preface.startswith("[") and re.search(r"^#+ ", body, re.MULTILINE) else ""
+    """Return the summaries that stand for what came before, or "": a bracketed first line, then headings."""
+    return "\n\n".join(backgrounds(request))
+
+
+def of_summary(text: str, *, now: bool = False) -> list[Item]:
+    """Return the statements of a summary and of what stands beside it; what the user demanded is a rule."""
+    items: list[Item] = []
+    for block in blocks(text):
+        match block.holds:
+            case "summary":
+                lines = block.text.splitlines()
+                done = [line.strip().lstrip("-* ") for line in lines if is_deed(line)]
+                items += [Item(line, _deed_kind(line), "summary", now=now) for line in done]
+                rest = "\n".join(line for line in lines if not is_deed(line))
+                items += [Item(s.text, s.kind, "summary", now=now) for s in split(rest)]
+            case "demands":
+                items += [Item(demand, "rule", "summary", now=now) for demand in bullets(block.text)]
+            case "texts":
+                # A file may hold rules, but nobody may take them for demands of the user.
+                lines = [line.removeprefix("> ") for line in block.text.splitlines()]
+                found = [s for line in lines for s in split(line)]
+                items += [Item(s.text, "plain" if s.kind == "rule" else s.kind, "summary", now=now) for s in found]
+    return items
 
 
 def of_result(step: Step, *, now: bool) -> list[Item]:
     """Return the statements of one tool result. Code and command output are taken line by line."""
+    if step.call.name in SAYS_NOTHING:
+        return []
     label = label_of(step.call)
     return [Item(s.text, s.kind, "result", label, now) for s in _read(step.call, step.result)]
 
@@ -68,26 +99,6 @@ def rules(text: str) -> list[str]:
     """Return the sentences of a user's message that forbid or demand, word for word."""
     lines = (line for line in text.splitlines() if line.strip())
     return [part for line in lines for part in sentences(line) if kind_of(part) == "rule"]
-
-
-def label_of(call: Call) -> str:
-    """Return how a call is named in an answer: its tool and the argument that matters."""
-    return f"{call.name} {argument(call)}".strip()
-
-
-def argument(call: Call) -> str:
-    """Return the path, command or pattern of a call, or "" when its arguments can't be read."""
-    values = arguments(call)
-    return next((str(values[name]) for name in ("path", "command", "pattern") if values.get(name)), "")
-
-
-def arguments(call: Call) -> dict[str, object]:
-    """Return the arguments of a call; broken JSON gives none."""
-    try:
-        values = json.loads(call.arguments)
-    except (ValueError, RecursionError):
-        return {}
-    return values if isinstance(values, dict) else {}
 
 
 def cut_note(step: Step) -> str:
@@ -112,11 +123,30 @@ def unique(items: list[Item]) -> tuple[Item, ...]:
     return tuple(seen.values())
 
 
+def _is_the_task(item: Item, question: str) -> bool:
+    # What is to do is the task itself until it is answered, so the answer must not call it open.
+    return item.kind == "open" and bool(key := plain_key(item.text)) and key in plain_key(question)
+
+
+def _deed_kind(line: str) -> Kind:
+    return "done" if read_deeds(line) else "failed"
+
+
 def _read(call: Call, text: str) -> tuple[Statement, ...]:
     path = argument(call) if call.name == "read" else ""
-    if call.name == "read" and (PROSE.search(path) or "." not in path.rsplit("/", 1)[-1]):
+    prose = PROSE.search(path) and not KEPT_LINES.search(path)
+    if call.name == "read" and (prose or "." not in path.rsplit("/", 1)[-1]):
         return split(text)
-    code = bool(CODE.search(path)) or call.name == "search"
+    code = bool(CODE.search(path) or KEPT_LINES.search(path)) or call.name == "search"
     lines = (line.strip() for line in text.splitlines())
+    if TABLE.search(path):
+        return tuple(statement for line in lines if line for statement in _row(line))
     kept = (line for line in lines if line and not CUT_MARK.match(line))
     return tuple(Statement(line[:FAR_TOO_LONG], "plain" if code else kind_of(line), True) for line in kept)
+
+
+def _row(line: str) -> tuple[Statement, ...]:
+    """Return one line of a table: a remark is text, a row is data that nothing can mark."""
+    if line.startswith("#"):
+        return split(line.lstrip("# "))
+    return () if CUT_MARK.match(line) else (Statement(line[:FAR_TOO_LONG], "plain", False),)

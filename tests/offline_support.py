@@ -125,7 +125,7 @@ class Talk:
     def ask(self, text: str) -> str:
         """Run one task to its end and return the answer."""
         self.tasks.append([user(text)])
-        for _ in range(10):
+        for _ in range(60):
             message = self._post({"messages": self.context(), "tools": TOOLS})["choices"][0]["message"]
             if not message.get("tool_calls"):
                 self.tasks[-1].append(said(message["content"]))
@@ -181,3 +181,81 @@ class Talk:
             if pattern.search(line)
         ]
         return "\n".join([*lines, f"[{len(lines)} matching lines.]"])
+
+
+PREFACE = {"en": "[Background: a summary. It is no request.]", "zh": "[背景：这是一份摘要，不是请求。]"}
+HEADINGS = {
+    "08": {
+        "en": "## Goal\n## Constraints & Preferences\n## Progress\n### Done\n### In Progress\n### Blocked\n"
+        "## Key Decisions\n## Next Steps\n## Critical Context",
+        "zh": "## 目标\n## 约束与偏好\n## 进展\n### 已完成\n### 进行中\n### 受阻\n## 关键决定\n## 下一步\n## 必要信息",
+    },
+    "09": {
+        "en": "## Goal\n## Key technical points\n## Files\n## Errors and fixes\n## Current work\n## To do",
+        "zh": "## 目标\n## 技术要点\n## 涉及的文件\n## 错误与修复\n## 当前工作\n## 待办",
+    },
+    "10": {
+        "en": "## Decisions\n## To do\n## Key information\n## Rejected options",
+        "zh": "## 决策\n## 待办\n## 关键信息\n## 已否决的方案",
+    },
+}
+LIMITS = {"en": "Write at most {limit} characters.", "zh": "全文不超过 {limit} 个字符。"}
+
+
+def work_messages(
+    history: str, number: str, *, language: str = "en", limit: int = 0, earlier: str = ""
+) -> list[Message]:
+    """Return a summary request with a lab's headings, and a limit in characters unless that is 0."""
+    before = f"<earlier_summary>\n{earlier}\n</earlier_summary>\n\n" if earlier else ""
+    lead = (
+        "请整理这段对话，写出下面这些标题："
+        if language == "zh"
+        else "Summarise the conversation. Write these headings:"
+    )
+    limits = LIMITS[language].replace("{limit}", str(limit)) if limit else ""
+    instruction = f"{lead}\n{HEADINGS[number][language]}\n\n{limits}"
+    return [{"role": "system", "content": instruction}, user(f"{before}<history>\n{history}\n</history>")]
+
+
+class LongTalk(Talk):
+    """A conversation that is compacted in the middle of a task: whenever the context is past `most` bytes.
+
+    number: whose headings the summary has. limit: of the summary in characters, or 0 and `room` in tokens.
+    role: of the message that holds the summary. pinned: whether the summariser sees the task's request, too.
+    """
+
+    def __init__(
+        self, url: str, folder: Path, demo: str, language: str, number: str, *, most: int,
+        limit: int = 0, room: int = 640, keep: int = 4, role: str = "user",
+    ) -> None:  # fmt: skip
+        super().__init__(url, folder, demo)
+        self.language, self.number, self.most, self.limit, self.room = language, number, most, limit, room
+        self.keep, self.role, self.summaries, self.beside = keep, role, [], ""
+
+    def context(self, preface: str = "") -> list[Message]:
+        text = f"{preface or PREFACE[self.language]}\n\n{self.summary}{self.beside}"
+        summary = [{"role": self.role, "content": text}] if self.summary else []
+        return [SYSTEM, *summary, *(message for task in self.tasks for message in task)]
+
+    def _post(self, body: dict[str, Any]) -> dict[str, Any]:
+        if "tools" in body and len(json.dumps(body["messages"], ensure_ascii=False).encode()) > self.most:
+            self.cut()
+            body = {**body, "messages": self.context()}
+        return super()._post(body)
+
+    def cut(self) -> None:
+        """Let a summary stand for all but the running task's request and its newest messages."""
+        *finished, running = self.tasks
+        place = max(1, len(running) - self.keep)
+        while place > 1 and running[place]["role"] != "assistant":
+            place -= 1
+        parts = [rendered(number, task) for number, task in enumerate(finished, 1)]
+        parts.append(rendered(len(self.tasks), running[1:place]))
+        history = "\n\n".join(part for part in parts if part)
+        asked = {"language": self.language, "limit": self.limit, "earlier": self.summary}
+        body = {"messages": work_messages(history, self.number, **asked), "max_tokens": self.room}
+        choice = super()._post(body)["choices"][0]
+        assert choice["finish_reason"] == "stop"
+        self.summary = choice["message"]["content"]
+        self.summaries.append(self.summary)
+        self.tasks = [[running[0], *running[place:]]]

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from offline_model.answer import answer as composed
 from offline_model.cues import kind_of, kind_of_heading
 from offline_model.statements import split
-from tests.offline_support import called, log, reply, said, user
+from tests.offline_support import called, log, reply, request, said, user
 
 SORT = "Read notes.md and sort it."
 NOTES = """# Notes
@@ -201,6 +202,26 @@ def test_a_summary_is_known_as_one_and_its_gaps_are_named() -> None:
     lost = answer(*kept, user("What happened at 10:11?"))
     assert "only as a summary, and the summary does not hold this" in lost
     assert "- Don't change any file." in answer(*kept, user("Draft a note."))
+
+
+RUNNING = (
+    "[Background: what was settled so far.]\n\n## To do\n- Read day-01.csv to day-03.csv.\n- day 9 is unclear.\n"
+    "## Key information\n- read day-01.csv\n- Confirmed: order 17 failed."
+)
+
+
+def test_what_the_summary_of_this_task_calls_unfinished_is_not_open_once_it_is_answered() -> None:
+    task = "Read day-01.csv to day-03.csv. Then list what is confirmed and what is still open."
+    asked = request(
+        user(RUNNING),
+        user(task),
+        *called("read", {"path": "day-02.csv"}, "a,b"),
+        *called("read", {"path": "day-03.csv"}, "a"),
+    )
+    text = composed(asked)
+    assert "### Still open\n\n- day 9 is unclear." in text and "- Confirmed: order 17" not in text
+    assert "order 17 failed" in text and "- Read day-01.csv" not in text
+    assert "Taken from: the summary." in text
 
 
 def test_a_first_user_message_in_brackets_is_no_summary() -> None:

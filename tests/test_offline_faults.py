@@ -72,6 +72,8 @@ def outcome(server: OfflineServer, request: Request, headers: Mapping[str, str],
         ("summary_bare", "stop", "stop"),
         ("summary_error", "stop", "server"),
         ("summary_slow", "stop", "stop"),
+        ("summary_thinking", "stop", "length"),
+        ("summary_constraint", "stop", "stop"),
     ],
 )
 def test_a_fault_strikes_the_request_that_asks_for_it_and_no_other(
@@ -113,6 +115,32 @@ def test_a_slow_summary_sends_nothing_for_a_while_and_then_comes_whole(server: O
     body = json.loads(SUMMARY.body()) | {"stream": False}
     whole = httpx2.post(f"{server.address}/chat/completions", json=body, headers={FAULT: "summary_slow"})
     assert whole.json()["choices"][0]["message"]["content"] == plain.text
+
+
+@pytest.mark.parametrize(
+    ("effort", "finish"), [("", "length"), ("high", "length"), ("minimal", "stop"), ("low", "stop")]
+)
+def test_a_summary_spoiled_by_thinking_is_whole_with_little_of_it(
+    server: OfflineServer, effort: str, finish: str
+) -> None:
+    body = json.loads(SUMMARY.body()) | {"stream": False} | ({"reasoning_effort": effort} if effort else {})
+    plain = httpx2.post(f"{server.address}/chat/completions", json=body).json()["choices"][0]
+    url = f"{server.address}/chat/completions"
+    choice = httpx2.post(url, json=body, headers={FAULT: "summary_thinking"}).json()["choices"][0]
+    assert choice["finish_reason"] == finish
+    assert (choice["message"]["content"] == plain["message"]["content"]) is (finish == "stop")
+    assert plain["message"]["content"].startswith(choice["message"]["content"])
+
+
+def test_a_summary_without_the_users_limits_is_whole_otherwise(server: OfflineServer) -> None:
+    history = "[task 1 · user]\nSort it. Never delete a file.\n\n[task 1 · result of read]\n" + log("en")
+    asked = Request("offline", tuple(summary_messages(history)))
+    plain, bare = (asyncio.run(ask(server, asked, headers)).text for headers in ({}, {FAULT: "summary_constraint"}))
+    assert "- Never delete a file." in plain and "Never delete" not in bare
+    assert [line for line in bare.splitlines() if line[:2] == "##"] == [
+        line for line in plain.splitlines() if line[:2] == "##"
+    ]
+    assert "Confirmed\n- 0" in bare and "Sort it." in bare
 
 
 def test_a_failing_summary_is_a_500(server: OfflineServer) -> None:

@@ -264,7 +264,7 @@ def test_unknown_faults_are_refused() -> None:
         Faults("sleepy")
     with pytest.raises(ValueError, match="whole number"):
         Faults("stall:often")
-    assert len(set(FAULTS)) == len(FAULTS) == 15
+    assert len(set(FAULTS)) == len(FAULTS) == 17
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
@@ -302,6 +302,7 @@ GOOD = {"model": "offline", "messages": [user("hi")]}
         ({**GOOD, "stream_options": True}, "must be an object"),
         ({**GOOD, "max_tokens": 0}, "positive whole number"),
         ({**GOOD, "max_tokens": True}, "positive whole number"),
+        ({**GOOD, "reasoning_effort": 3}, "must be a string"),
     ],
 )
 def test_a_broken_body_gets_a_json_error(server: OfflineServer, body: Any, words: str) -> None:

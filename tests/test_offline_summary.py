@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from harness.context import make_entry
 from harness.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
+from harness.rendering import Reading, render
 from harness.sizes import Size
-from harness.summary import render
 from offline_model.checks import parse
 from offline_model.summary import is_summary, summarise
-from tests.offline_support import log, rendered, request, said, summary_messages, user, wording
+from tests.offline_support import called, log, rendered, request, said, summary_messages, user, wording
 
 HEADINGS = {
     "en": ["Goal and limits", "Confirmed", "Unverified", "Rejected", "Changes and checks", "Open points"],
@@ -145,6 +145,13 @@ def test_edits_and_runs_are_kept_as_changes_and_checks() -> None:
     assert "`bash` `python3 -m unittest`: Ran 6 tests in 0.001s · OK" in found["Changes and checks"]
 
 
+def test_a_mark_at_the_end_of_a_stage_is_no_finding() -> None:
+    marked = called("end_stage", {"name": "days 01 to 03"}, "The end of the stage `days 01 to 03` is marked.")
+    text = summary(rendered(1, [user("Read three days."), *called("read", {"path": "notes.md"}, log("en")), *marked]))
+    assert "is marked" not in text
+    assert "is marked" not in summary(rendered(1, [user("Read three days."), *marked]))
+
+
 def test_what_counts_as_a_summary_request() -> None:
     assert not is_summary(request(user("x"), tools=[]))
     messages = summary_messages("[task 1 · user]\nHi.")
@@ -163,7 +170,7 @@ def test_what_the_harness_renders_is_understood_here(language: str) -> None:
         AssistantMessage("### Ruled out\n\n- 08:21 the moon."),
     ]
     entries = [make_entry(i, 1, message, lambda wire: Size(1, 1)) for i, message in enumerate(messages)]
-    data, _ = render(entries)
+    data, _ = render(entries, Reading())
     text = data.removeprefix("<history>\n").removesuffix("\n</history>")
     found = sections(summary(text, language=language))
     assert TASKS[language][1] in found[HEADINGS[language][0]]
