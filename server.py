@@ -114,8 +114,9 @@ async def serve(options: argparse.Namespace, words: Words) -> None:
     """Run the server until it is ended. Problem: it cannot start."""
     labs = find_labs(LABS)
     if options.list:
+        width = max(len(lab.name) for lab in labs.values())
         for lab in labs.values():
-            print(f"{lab.number}  {lab.name:24} {lab.title[words.language]}")
+            print(f"{lab.number}  {lab.name:{width}}  {lab.title[words.language]}")
         return
     chosen = decide(options, labs, faults=FAULTS, demos=DEMOS)
     data = sessions_folder(options.database, DATA)

@@ -4,8 +4,9 @@ Each is an event. What cannot be done is refused before anything is recorded.
 """
 
 from harness import events as e
-from harness.compacting import carry_out
-from harness.compaction import Plan, plan_boundary
+from harness.compacting import Job, carry_out
+from harness.compaction import Plan, parts_of
+from harness.hooks import Compacting
 from harness.messages import clean
 from harness.problems import Problem
 from harness.replay import State
@@ -45,15 +46,14 @@ def tick(session: Session, tick_id: str, *, on: bool) -> None:
         session.emit(e.Ticked(tick=tick_id, on=on))
 
 
-def plan_by_hand(state: State, keep: int) -> Plan:
-    """Return the cut that `compact_now` would make: all tasks but the `keep` newest."""
-    task, budget = len(state.tasks) + 1 - keep, state.settings.get("budget", 0)
-    return plan_boundary(state.context, task=task, budget=budget, trigger="by hand")
+def plan_by_hand(strategy: Compacting, state: State, keep: int) -> tuple[Plan, Job]:
+    """Return the cut that `compact_now` would make. keep: how many of the newest tasks stay, where that matters."""
+    return strategy(state, state.settings, "by hand", keep)
 
 
 def cuts(state: State, plan: Plan) -> bool:
     """Whether `plan` would take away more than an earlier summary."""
-    return any(entry.category != "summary" for entry in state.context.entries[: len(plan.removed)])
+    return any(entry.category != "summary" for entry in parts_of(state.context, plan)[0])
 
 
 def compact_now(session: Session, *, focus: str, keep: int, cut: int, language: str) -> None:
@@ -64,9 +64,10 @@ def compact_now(session: Session, *, focus: str, keep: int, cut: int, language: 
     """
     if session.status != "idle":
         raise Busy
-    wording, plan, focus = session.wording, plan_by_hand(session.state, keep), " ".join(clean(focus).split())
-    if wording is None:
+    if session.strategy is None:
         raise Problem("no_compaction")
+    plan, job = plan_by_hand(session.strategy, session.state, keep)
+    focus = " ".join(clean(focus).split())
     if len(focus) > FOCUS_CHARS:
         raise Problem("long_focus", n=len(focus), top=FOCUS_CHARS)
     if not cuts(session.state, plan):
@@ -74,8 +75,8 @@ def compact_now(session: Session, *, focus: str, keep: int, cut: int, language: 
     if plan.cut != cut:
         raise Problem("preview_old")
     session.prepare()
-    session.emit(e.CompactionAsked(task=len(session.state.tasks), focus=focus, keep=keep))
-    session.work(lambda agent: carry_out(agent, plan, wording, focus=focus, language=language))
+    session.emit(e.CompactionAsked(task=len(session.state.tasks), focus=focus, keep=keep, scope=plan.scope))
+    session.work(lambda agent: carry_out(agent, plan, job, focus=focus, language=language))
 
 
 def undo(session: Session, number: int) -> None:
@@ -88,6 +89,7 @@ def undo(session: Session, number: int) -> None:
     in_force = session.state.in_force
     if not in_force or in_force[-1].event.number != number:
         raise Problem("not_newest_compaction", number=number)
-    made, before = in_force[-1], session.state.context.total
-    after = before - made.summary.size + size_of(made.removed)
+    context = session.state.context
+    before, entries = context.total, session.state.entries_without(in_force[-1])
+    after = before - size_of(context.entries) + size_of(entries)
     session.emit(e.CompactionUndone(number=number, before=before, after=after))

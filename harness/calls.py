@@ -29,6 +29,7 @@ class Calls:
     """Runs calls for one task and counts how often the same one comes in a row.
 
     approve: asks a person; returns "" for yes, or the text that tells the model why not.
+    left: whether the newest result has left the context, so that asking again for it makes sense.
     """
 
     def __init__(
@@ -37,9 +38,10 @@ class Calls:
         emit: Callable[[Event], object],
         approve: Approve,
         approval_seconds: int,
+        left: Callable[[], bool] = lambda: False,
     ) -> None:
         self._tools, self._emit, self._approve = tools, emit, approve
-        self._approval_seconds = approval_seconds
+        self._approval_seconds, self._left = approval_seconds, left
         self._last = ("", "")
         self.repeats = 0
 
@@ -63,7 +65,7 @@ class Calls:
         if not tool:
             raise ToolError(f"There is no tool `{call.name}`. The tools are: {', '.join(self._tools)}.")
         arguments = parse(call.arguments, tool)
-        if self.repeats >= REPEATS_REFUSED:
+        if self.repeats >= REPEATS_REFUSED and not self._left():
             raise ToolError(
                 f"This very call came {self.repeats} times in a row and was not run again. Its result would "
                 "be the same. Do something else, or answer with what you know."

@@ -1,14 +1,14 @@
-"""Where a context may be cut, and whether a compaction may take effect. Pure: it calls no model.
+"""Where a context is to be cut, and whether a compaction may take effect. Pure: it calls no model.
 
 A plan says what would be removed; `refusal` holds every strategy to the same rules before anything changes.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.compaction_events import Unit
+from harness.compaction_events import Scope, Unit
 from harness.context import Context, Entry
+from harness.cutting import Cut
 from harness.messages import AssistantMessage, ToolResult
 from harness.sizes import Usage, size_of
 
@@ -17,8 +17,9 @@ from harness.sizes import Usage, size_of
 class Plan:
     """A cut that a strategy wants.
 
-    measured: what the strategy counted, in `unit`, to be compared with `budget`.
+    measured: what the strategy counted, in `unit`, to be compared with `budget`; scope: of what.
     removed, kept: the journal numbers of the context's entries before and from the cut point.
+    pinned: those before the cut point that stay, behind the summary.
     """
 
     strategy: str
@@ -28,11 +29,13 @@ class Plan:
     measured: int
     removed: tuple[int, ...]
     kept: tuple[int, ...]
+    pinned: tuple[int, ...] = ()
+    scope: Scope = "finished tasks"
 
     @property
     def cut(self) -> int:
         """Return the cut point: the first kept entry's number, or the one after all when none is kept."""
-        return self.kept[0] if self.kept else max(self.removed, default=0) + 1
+        return self.kept[0] if self.kept else max((*self.removed, *self.pinned), default=0) + 1
 
     @property
     def past(self) -> bool:
@@ -45,6 +48,7 @@ class Summary:
     """A summary that could take effect, and what it cost. `shortened` says how it came under its limit.
 
     written: what the model wrote, where a person changed it. focus: what a person asked to keep above all.
+    beside: what the harness puts behind it. demands: the user's, that are in `beside` or in the text.
     """
 
     preface: str
@@ -55,6 +59,8 @@ class Summary:
     seconds: float
     written: str = ""
     focus: str = ""
+    beside: str = ""
+    demands: tuple[str, ...] = ()
 
 
 def plan_boundary(context: Context, *, task: int, budget: int, trigger: str = "task ended") -> Plan:
@@ -67,8 +73,20 @@ def plan_boundary(context: Context, *, task: int, budget: int, trigger: str = "t
     before = [entry for entry in context.entries if entry.task < task or entry.category == "summary"]
     kept = context.entries[len(before) :]
     measured = sum(entry.size.chars for entry in before if entry.category != "summary")
-    seqs = tuple(entry.seq for entry in before), tuple(entry.seq for entry in kept)
+    seqs = tuple([entry.seq for entry in before]), tuple([entry.seq for entry in kept])
     return Plan("task boundary", trigger, "characters", budget, measured, *seqs)
+
+
+def plan_cut(strategy: str, trigger: str, cut: Cut, *, measured: int, budget: int) -> Plan:
+    """Plan a cut of the whole request, measured in tokens."""
+    return Plan(strategy, trigger, "tokens", budget, measured, cut.removed, cut.kept, cut.pinned, "request")
+
+
+def parts_of(context: Context, plan: Plan) -> tuple[list[Entry], list[Entry]]:
+    """Return the entries that `plan` removes, and those that would stay, each in order."""
+    gone = set(plan.removed)
+    entries = context.entries
+    return [e for e in entries if e.seq in gone], [e for e in entries if e.seq not in gone]
 
 
 def refusal(context: Context, plan: Plan, summary: Entry, *, request: int = 0) -> str:
@@ -78,33 +96,44 @@ def refusal(context: Context, plan: Plan, summary: Entry, *, request: int = 0) -
     """
     if not str(summary.message.text).strip():
         return "summary_empty"
-    removed, kept = context.entries[: len(plan.removed)], context.entries[len(plan.removed) :]
+    removed, stays = parts_of(context, plan)
+    # A message that came while the summary was written is kept, behind the ones of the plan.
+    behind = context.entries[len(plan.removed) + len(plan.pinned) :]
+    as_planned = len(removed) == len(plan.removed) and stays[len(plan.pinned) :] == behind
+    now = tuple(entry.seq for entry in stays[: len(plan.pinned) + len(plan.kept)])
+    if not as_planned or now != (*plan.pinned, *plan.kept):
+        return "context_changed"
     if not any(entry.category != "summary" for entry in removed):
         return "nothing_to_cut"
-    # A message that came while the summary was written is kept, behind the ones of the plan.
-    now = tuple(entry.seq for entry in kept[: len(plan.kept)])
-    if tuple(entry.seq for entry in removed) != plan.removed or now != plan.kept:
-        return "context_changed"
     if request in plan.removed:
         return "running_task"
-    if not (_pairs_whole(removed) and _pairs_whole(kept)):
+    if not _pairs_stay(removed, stays):
         return "broken_pairs"
-    if summary.size.chars >= size_of(removed).chars:
+    gone = size_of(removed)
+    if summary.size.chars >= gone.chars or summary.size.tokens >= gone.tokens:
         return "not_smaller"
     return ""
 
 
-def _pairs_whole(entries: Sequence[Entry]) -> bool:
-    """Whether every call has exactly one result among `entries`, and every result its call before it."""
-    open_calls: Counter[str] = Counter()
-    for entry in entries:
+def _pairs_stay(removed: Sequence[Entry], stays: Sequence[Entry]) -> bool:
+    """Whether no call is parted from its result, and what stays begins with no result.
+
+    A call that nobody ever answered may go: it is part of what is summarised.
+    """
+    calls: set[str] = set()
+    results: set[str] = set()
+    for entry in stays:
         match entry.message:
-            case AssistantMessage(calls=calls):
-                open_calls.update(call.id for call in calls)
+            case AssistantMessage(calls=asked):
+                calls |= {call.id for call in asked}
+            case ToolResult(call_id=call_id) if call_id not in calls:
+                return False
             case ToolResult(call_id=call_id):
-                if not open_calls[call_id]:
-                    return False
-                open_calls[call_id] -= 1
+                results.add(call_id)
             case _:
                 pass
-    return not any(open_calls.values())
+    waiting = calls - results
+    # Only a call that stays without its result can have left it behind.
+    return not waiting or not any(
+        entry.message.call_id in waiting for entry in removed if isinstance(entry.message, ToolResult)
+    )

@@ -1,11 +1,32 @@
 """The events of a compaction, from the measuring to its end. `seconds` are seconds of wall time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from harness.sizes import Size, Usage
 
 Unit = Literal["characters", "tokens"]
+Scope = Literal["finished tasks", "request"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextMeasured:
+    """A strategy looked at the whole request before a turn. All figures are tokens.
+
+    estimate: what the strategy goes by. exact, simple: by our tokenizer, and characters divided by four, each of what
+    was not reported yet. reported: what the provider counted for call `call`, whose messages are the first of this
+    request; None where no report holds. threshold: the strategy acts above it. window: None where nobody knows it.
+    """
+
+    task: int
+    strategy: str
+    estimate: int
+    exact: int
+    simple: int
+    reported: int | None
+    call: int
+    threshold: int
+    window: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +56,7 @@ class SummaryCallStarted:
     clipped: int
     size: Size
     digest: str
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +77,10 @@ class ContextCompacted:
     """From here on the messages before `cut` are replaced by `summary`.
 
     removed, kept: journal numbers of the context's entries before and from the cut point.
-    measured, measured_after: what the strategy counted, and the summary in its place, in `unit`.
+    pinned: those before the cut point that stay word for word, such as the running task's request.
+    scope: what the strategy measures: the finished tasks, or the whole request.
+    measured, measured_after: what the strategy counted, before and after, in `unit`.
+    beside: what stands behind the summary, put there by the harness word for word. demands: the user's, that are in it.
     before, after: the whole request.
     calls: the summary calls; usage, seconds: theirs together. shortened: "" or "asked" or "cut".
     written: what the model wrote, where a person changed it before it took effect, else "".
@@ -84,15 +109,23 @@ class ContextCompacted:
     model: str
     written: str = ""
     focus: str = ""
+    pinned: tuple[int, ...] = ()
+    scope: Scope = "finished tasks"
+    beside: str = ""
+    demands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionAsked:
-    """A person asked to compact now. `keep`: how many of the newest tasks stay word for word."""
+    """A person asked to compact now. `keep`: how many of the newest tasks stay word for word.
+
+    scope: of the strategy; one that measures the whole request keeps by its own rule.
+    """
 
     task: int
     focus: str
     keep: int
+    scope: Scope = "finished tasks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,10 +171,14 @@ class CompactionUndone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionRefused:
-    """A compaction was wanted and did not take effect; the context is as it was. reason, trigger: codes."""
+    """A compaction was wanted and did not take effect; the context is as it was. reason, trigger: codes.
+
+    failures: how many attempts in a row had failed by then; the breaker opens at `breaker.MOST`.
+    """
 
     task: int
     strategy: str
     reason: str
     detail: str = ""
     trigger: str = "task ended"
+    failures: int = 0

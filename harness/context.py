@@ -5,7 +5,7 @@ history is. Knows nothing of events; `replay` folds them into it.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.messages import AssistantMessage, Message, SummaryMessage, ToolResult, UserMessage
@@ -52,7 +52,8 @@ class Context:
         self._system: Wire | None = None
         self._tools: tuple[Wire, ...] = ()
         self._messages: list[Wire] = []
-        self._hash = hashlib.sha256()
+        # The running hash behind each message: a message that is replaced costs what stands behind it, no more.
+        self._hashes: list[hashlib._Hash] = []
 
     @property
     def total(self) -> Size:
@@ -68,26 +69,25 @@ class Context:
     def append(self, entry: Entry) -> None:
         """Add one message at the end."""
         # First what can fail: a text that UTF-8 cannot carry must not leave half a message behind.
-        self._hash.update(line(entry.wire))
+        self._hashes.append(_hashed(self._hashes[-1] if self._hashes else hashlib.sha256(), entry.wire))
         self._messages.append(entry.wire)
         self.entries.append(entry)
         self._count(entry)
 
-    def replace_before(self, cut: int, summary: Entry) -> list[Entry]:
-        """Put `summary` in the place of every entry before journal number `cut`; return what was removed."""
-        start = self.index(cut)
-        removed, kept = self.entries[:start], self.entries[start:]
-        self._put([summary, *kept])
-        return removed
+    def put(self, entries: Sequence[Entry]) -> None:
+        """Let these be the entries, in this order."""
+        self._put(list(entries))
 
-    def restore(self, removed: Sequence[Entry]) -> None:
-        """Put back what the newest summary stands for, in its place; what came since stays behind it."""
-        self._put([*removed, *self.entries[1:]])
+    def swap(self, entries: Mapping[int, Entry]) -> None:
+        """Put each of `entries`, by journal number, in the place of the one that has its number."""
+        first = min((i for i, each in enumerate(self.entries) if each.seq in entries), default=len(self.entries))
+        self._put([*self.entries[:first], *(entries.get(each.seq, each) for each in self.entries[first:])], first)
 
-    def index(self, cut: int) -> int:
-        """Return the place of the first entry from journal number `cut` on; a summary stands before it."""
-        found = (i for i, e in enumerate(self.entries) if e.seq >= cut and e.category != "summary")
-        return next(found, len(self.entries))
+    @property
+    def places(self) -> list[tuple[Category, Size]]:
+        """Return category and size of each message of the next request, the system prompt first."""
+        system: list[tuple[Category, Size]] = [("system", self.totals["system"])] if self._system else []
+        return system + [(entry.category, entry.size) for entry in self.entries]
 
     def request(self, model: str) -> Request:
         """Return the exact request that the next model call would send."""
@@ -95,18 +95,25 @@ class Context:
 
     def digest(self, model: str) -> str:
         """Return the sha256 over model, messages and tools; equal requests have equal digests."""
-        return finish(self._hash, model, self._tools)
+        return finish(self._hashes[-1] if self._hashes else hashlib.sha256(), model, self._tools)
 
-    def _put(self, entries: list[Entry]) -> None:
+    def _put(self, entries: list[Entry], same: int = 0) -> None:
+        """Let these be the entries. same: how many of the first ones are what they were."""
         messages = ([self._system] if self._system else []) + [entry.wire for entry in entries]
         # As in `append`: nothing is changed before all is known to work.
-        running = hashlib.sha256()
-        for wire in messages:
-            running.update(line(wire))
-        self.entries, self._messages, self._hash = entries, messages, running
+        hashes = self._hashes[: same + len(messages) - len(entries)] if same else []
+        for wire in messages[len(hashes) :]:
+            hashes.append(_hashed(hashes[-1] if hashes else hashlib.sha256(), wire))
+        self.entries, self._messages, self._hashes = entries, messages, hashes
         self.totals = {name: size for name, size in self.totals.items() if name in ("system", "tools")}
         for entry in entries:
             self._count(entry)
 
     def _count(self, entry: Entry) -> None:
         self.totals[entry.category] = self.totals.get(entry.category, Size()) + entry.size
+
+
+def _hashed(running: "hashlib._Hash", wire: Wire) -> "hashlib._Hash":
+    following = running.copy()
+    following.update(line(wire))
+    return following

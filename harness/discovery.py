@@ -61,6 +61,15 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class Preset:
+    """Numbers that belong together, such as those of an article; those that it does not name stay as they are."""
+
+    id: str
+    title: Text
+    settings: dict[str, Number]
+
+
+@dataclass(frozen=True, slots=True)
 class Stroke:
     """One part of a drawn bar; `width` is a share, of no unit.
 
@@ -101,6 +110,7 @@ class Lab:
     settings: dict[str, Number] = field(default_factory=dict)
     groups: tuple[SampleGroup, ...] = ()
     compacts: bool = False
+    presets: tuple[Preset, ...] = ()
     ticks: tuple[Tick, ...] = ()
     picture: Picture = Picture()
 
@@ -149,8 +159,7 @@ def load(lab: Lab) -> Extension:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # a lab's code is not ours: whatever it raises becomes one line
         raise LabError("lab_broken", file=f"{path.parent.name}/{path.name}", reason=repr(error)) from error
-    wording = lab.folder / "wording.toml"
-    return from_module(lab.name, module, compacts=lab.compacts, wording=wording if wording.is_file() else None)
+    return from_module(lab.name, module, compacts=lab.compacts)
 
 
 def _read(path: Path) -> Lab:

@@ -6,18 +6,22 @@ are three readings of this list. Knows nothing of where events are stored or how
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from harness.checkpoint_events import CheckpointSaved, StageEnded, TaskResumed
 from harness.compaction_events import (
     BoundaryMeasured,
     CompactionAsked,
     CompactionRefused,
     CompactionUndone,
     ContextCompacted,
+    ContextMeasured,
     SummaryAnswered,
     SummaryCallEnded,
     SummaryCallStarted,
     SummaryProposed,
 )
 from harness.messages import ToolCall
+from harness.projection import Part
+from harness.result_events import ResultsDecided
 from harness.session_events import (
     ExtensionsChanged,
     FaultChosen,
@@ -46,7 +50,10 @@ class TaskStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCallStarted:
-    """One turn's request goes out: how large it is, by category, and the digest of its bytes."""
+    """One turn's request goes out: how large it is, by category, and the digest of its bytes.
+
+    projected: how its messages are made of the context's, where extensions changed them on their way, else ().
+    """
 
     call: int
     task: int
@@ -54,6 +61,7 @@ class ModelCallStarted:
     messages: int
     parts: dict[Category, Size]
     digest: str
+    projected: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,5 +163,10 @@ Event = (
     | ContextCompacted
     | CompactionRefused
     | CompactionUndone
+    | ContextMeasured
+    | ResultsDecided
+    | StageEnded
+    | CheckpointSaved
+    | TaskResumed
 )
 EVENTS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}

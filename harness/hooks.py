@@ -8,29 +8,38 @@ defines any of these functions; each is optional and has one call shape.
     async before_turn(agent) -> None            before every model call: may compact           (08)
     before_send(request) -> Request             project one request; pure, deterministic       (09)
     on_event(event) -> None                     watch; may change nothing                      (06)
+    compaction(state, settings, trigger, keep) -> (Plan, Job)
+                                                what it would cut now and how it would summarise: for the page's
+                                                preview, for "Compact now", and for its own hooks; pure       (07)
+
+To compact, copy lab 08's `extension.py`, `wording.toml` (a Job names it) and the `[settings]` of its `lab.toml`:
+harness/cutting.py and compaction.py make the plan, agent.watch says whether it is time, compacting.act carries it out.
 
 A hook that fails is reported on the page, and the task goes on with the history unchanged.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 
 from harness.agent import Agent
+from harness.compacting import Job
+from harness.compaction import Plan
 from harness.events import Event
 from harness.messages import clean
+from harness.replay import State
 from harness.request import Request
 from harness.tools import Tool
 from harness.workspace import Workspace
 
+# Of a state: what would be cut and how. settings: those in force, or others for a dry run. trigger: "" for its own.
+# keep: how many of the newest tasks stay, where a strategy cuts between tasks.
+Compacting = Callable[[State, Mapping[str, int], str, int], tuple[Plan, Job]]
+
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """The hooks of one lab. `compacts`: its on_stop runs after the others have let the task end.
-
-    wording: what a compacting lab says to the summariser, `wording.toml` beside its extension.py.
-    """
+    """The hooks of one lab. `compacts`: its on_stop runs after the others have let the task end."""
 
     name: str
     tools: Callable[[Workspace], list[Tool]] | None = None
@@ -39,16 +48,24 @@ class Extension:
     before_turn: Callable[[Agent], Awaitable[None]] | None = None
     before_send: Callable[[Request], Request] | None = None
     on_event: Callable[[Event], None] | None = None
+    compaction: Compacting | None = None
     compacts: bool = False
-    wording: Path | None = None
 
 
-HOOKS = ("tools", "system_prompt", "on_stop", "before_turn", "before_send", "on_event")
+HOOKS = ("tools", "system_prompt", "on_stop", "before_turn", "before_send", "on_event", "compaction")
 
 
-def from_module(name: str, module: ModuleType, *, compacts: bool, wording: Path | None = None) -> Extension:
+def from_module(name: str, module: ModuleType, *, compacts: bool) -> Extension:
     """Return the hooks that `module` defines."""
-    return Extension(name, *(getattr(module, hook, None) for hook in HOOKS), compacts=compacts, wording=wording)
+    return Extension(name, *(getattr(module, hook, None) for hook in HOOKS), compacts=compacts)
+
+
+def strategy_of(extensions: tuple[Extension, ...]) -> Compacting | None:
+    """Return the strategy that the page shows and that acts by hand: the lab's own, else the first extension's.
+
+    The lab's own extension is the last one. None where none compacts.
+    """
+    return next((each.compaction for each in (extensions[-1:] + extensions[:-1]) if each.compaction), None)
 
 
 @dataclass(frozen=True, slots=True)

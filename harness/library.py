@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness import by_hand, tokens
+from harness import by_hand, spills, tokens
 from harness.coding_tools.workspace_copy import copy_workspace
 from harness.discovery import BASE_LAB, Lab, find, load
-from harness.events import ExtensionsChanged, SessionStarted, TaskEnded
+from harness.events import ExtensionsChanged, SessionStarted
 from harness.hooks import Extension
 from harness.journal import Journal, JournalError, Recorded
-from harness.loop import results_for_open_calls
-from harness.messages import AssistantMessage, clean
+from harness.messages import clean
 from harness.model.gateway import Gateway
+from harness.reopening import settle
 from harness.replay import State, fold
 from harness.sandbox.detect import Sandbox
 from harness.session import Busy, Session
@@ -28,7 +28,6 @@ from harness.workspace import Workspace
 # For every session: turns a task may take, seconds that an approval waits, whether a person confirms a summary
 # before it takes effect, and the window in tokens, where 0 is the model's own.
 DEFAULTS = {"step_limit": 30, "approval_seconds": 300, "confirm_summary": 0, "window": 0}
-INTERRUPTED = "The server stopped before this had ended. What it had done until then may stand."
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +153,13 @@ class Library:
         workspace = Workspace(self.folder(session_id), started.workspace, self.setup.sandbox)
         extensions = self._load(lab, state.extensions)
         session = self._session(session_id, lab, extensions, workspace, records, state)
-        _settle(session)
+        await asyncio.to_thread(spills.sweep, workspace.root, spills.named(records))
+        try:
+            await settle(session)
+        except JournalError:
+            # The next who opens it finds one whose writing has failed, and has the journal take its events again.
+            self._open[session_id] = session
+            raise
         await session.keeper.keep_if_missing(len(state.tasks))
         return session
 
@@ -184,15 +189,3 @@ class Library:
     def _settings(self, lab: Lab, names: tuple[str, ...]) -> dict[str, int]:
         labs = self._labs(lab, names)
         return DEFAULTS | {name: value for each in labs for name, value in each.settings.items()}
-
-
-def _settle(session: Session) -> None:
-    """Give a task that a kill cut short its end, so that the history is valid again."""
-    if not (task := session.state.running_task()):
-        return
-    for result in results_for_open_calls(session.state, INTERRUPTED):
-        session.emit(result)
-    last = session.state.history[-1].message
-    answered = isinstance(last, AssistantMessage) and not last.calls
-    reason = "answered" if answered else "interrupted"
-    session.emit(TaskEnded(task=task.task, reason=reason, seconds=0.0))

@@ -1,10 +1,11 @@
 """What a compaction dropped: the fate of every fact that stood in the removed messages, word for word.
 
-It compares texts. A summary that says the same in other words does not count as kept.
+It compares texts, as the model read them before and reads them now: what another text had taken the place of earlier
+was not dropped by this compaction. A summary that says the same in other words does not count as kept.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from harness.context import Entry
@@ -12,6 +13,7 @@ from harness.facts.extract import Fact
 from harness.facts.finder import Finder, pieces_of
 from harness.facts.near import replacements
 from harness.facts.told import Key, Told, facts_of, first_told, texts_of, told_in
+from harness.messages import ToolResult
 from harness.sizes import Category
 
 Fate = Literal["tail", "summary", "changed", "lost"]
@@ -46,6 +48,14 @@ def trace(removed: Sequence[Entry], kept: Sequence[Entry]) -> tuple[Traced, ...]
     return Trace(removed).read(kept)
 
 
+def as_read(entry: Entry) -> Entry:
+    """Return a message with the text that the model reads: of a result, what was decided to stand in its place."""
+    message = entry.message
+    if not isinstance(message, ToolResult) or entry.wire["content"] == message.text:
+        return entry
+    return replace(entry, message=replace(message, text=str(entry.wire["content"])))
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     seq: int
@@ -56,7 +66,7 @@ class Trace:
     """Follows the facts of `removed`. The kept messages may come bit by bit; each is read once."""
 
     def __init__(self, removed: Sequence[Entry]) -> None:
-        self._told = first_told(removed)
+        self._told = first_told(map(as_read, removed))
         # Where a fact stands, and what is looked for as long as it stands in no message but the summary.
         self._places: dict[Key, _Place] = {}
         self._open = {key: _spellings(key) for key in self._told}
@@ -65,6 +75,7 @@ class Trace:
 
     def read(self, kept: Sequence[Entry]) -> tuple[Traced, ...]:
         """Look for the facts in `kept`, the next of the kept messages; return all, in order, as they stand now."""
+        kept = [as_read(entry) for entry in kept]
         for entry in kept:
             for each, text in facts_of(entry):
                 if (key := (each.kind, each.key)) in self._told:

@@ -48,10 +48,21 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class SummaryMessage:
-    """What stands for the messages before the cut point. `preface` says that it is background."""
+    """What stands for the messages before the cut point. `preface` says that it is background.
+
+    beside: what the harness itself puts behind the model's summary, word for word, or "".
+    role: how it is sent; after a resume it is a system message.
+    """
 
     preface: str
     text: str
+    beside: str = ""
+    role: Literal["user", "system"] = "user"
+
+    @property
+    def content(self) -> str:
+        """Return the whole message as the model reads it."""
+        return "\n\n".join(part for part in (self.preface, self.text, self.beside) if part)
 
 
 Message = UserMessage | AssistantMessage | ToolResult | SummaryMessage

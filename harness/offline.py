@@ -11,7 +11,7 @@ from harness.replay import State
 FAULT_KINDS = {
     "summary": (
         "summary_error", "summary_empty", "summary_truncated", "summary_slow", "summary_tools", "summary_bare",
-        "summary_long", "summary_stubborn",
+        "summary_long", "summary_stubborn", "summary_thinking", "summary_constraint",
     ),
     "provider": ("rate_limit", "server_error", "key", "model_missing"),
     "stream": ("cut", "stall", "empty"),

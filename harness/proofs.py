@@ -6,28 +6,36 @@ lab and no words.
 
 import contextlib
 import json
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Literal
 from weakref import WeakKeyDictionary
 
 from harness import events as e
+from harness.breaker import MOST_FAILURES, TOLD
 from harness.context import Entry
 from harness.facts import facts_in
+from harness.facts.told import texts_of
 from harness.lost import trace
 from harness.messages import AssistantMessage
 from harness.recorded import Recorded
 from harness.records import Compaction
 from harness.replay import State
 
-# compacted: a compaction took effect. rewritten: a person changed its summary first. undone: one was taken back.
-# refused: a summary was no good and all stayed as it was. constraint_lost: a demand of the user's stood in what was
-# cut, and stands word for word neither in the summary nor behind it. reread: a file was read that had been read in
-# what was cut. cut_moved: a budget that a person set had another outcome at a task's end than the first one would
-# have had. tool_result_largest: in some call they were the largest part. approved, denied, stopped: by a person.
+# compacted: a compaction took effect. compacted_inside: while a task ran, and not by hand. summary_updated: it took the
+# place of an earlier summary. overflow_survived: the provider had refused the request as too long. demand_beside: a
+# demand of the user's stands beside a summary that does not have it. rewritten: a person changed the summary first.
+# undone: one was taken back. refused: a summary was no good and all stayed as it was. breaker_opened: nothing is
+# compacted by itself any more. constraint_lost: a demand of the user's stood in what was cut, and stands word for word
+# neither in the summary nor behind it. reread: a file was read that had been read in what was cut. cut_moved: a budget
+# that a person set had another outcome at a task's end than the first one would have had. tool_result_largest: in some
+# call they were the largest part. result_spilled: the whole of one went to a file. result_aged: an old one gave way to
+# a preview. result_read_back: its file was read. decided_anew: what stood for a result was decided afresh.
+# stage_ended, checkpointed, resumed: of a long task. approved, denied, stopped: by a person.
 Proof = Literal[
-    "compacted", "rewritten", "undone", "refused", "constraint_lost", "reread", "cut_moved", "tool_result_largest",
-    "approved", "denied", "stopped",
+    "compacted", "compacted_inside", "summary_updated", "overflow_survived", "demand_beside", "rewritten", "undone",
+    "refused", "breaker_opened", "constraint_lost", "reread", "cut_moved", "tool_result_largest", "result_spilled",
+    "result_aged", "result_read_back", "decided_anew", "stage_ended", "checkpointed", "resumed", "approved", "denied",
+    "stopped",
 ]  # fmt: skip
 
 
@@ -65,20 +73,23 @@ class Proofs:
                 yield "reread"
             case e.TaskEnded(reason="stopped"):
                 yield "stopped"
-            case e.CompactionRefused(reason=reason) if reason.startswith("summary_") or reason == "not_smaller":
-                yield "refused"
+            case e.CompactionRefused(reason=reason, failures=failures):
+                if reason.startswith("summary_") or reason == "not_smaller":
+                    yield "refused"
+                if failures >= MOST_FAILURES or reason in TOLD.values():
+                    yield "breaker_opened"
             case e.CompactionUndone():
                 yield "undone"
             case e.ContextCompacted():
                 made = next(each for each in reversed(state.compactions) if each.seq == recorded.seq)
                 self._gone |= _reads(made.removed)
-                yield "compacted"
-                if made.event.written:
-                    yield "rewritten"
+                yield from _of_compaction(made)
                 if "constraint_lost" not in self.found and _any_lost(self._demands, made.removed, _kept(state, made)):
                     yield "constraint_lost"
             case e.TaskStarted(text=text):
                 self._demands |= _demands_in(text)
+            case _:
+                yield from _of_long_task(recorded.event)
 
 
 _KEPT: WeakKeyDictionary[State, Proofs] = WeakKeyDictionary()
@@ -89,11 +100,45 @@ def proved(state: State, records: Sequence[Recorded]) -> frozenset[Proof]:
     return _KEPT.setdefault(state, Proofs()).read_on(state, records)
 
 
+def _of_compaction(made: Compaction) -> Iterable[Proof]:
+    event = made.event
+    yield "compacted"
+    if event.scope == "request" and event.trigger != "by hand":
+        yield "compacted_inside"
+    if event.trigger == "overflow":
+        yield "overflow_survived"
+    if any(entry.category == "summary" for entry in made.removed):
+        yield "summary_updated"
+    if any(demand not in event.summary for demand in event.demands):
+        yield "demand_beside"
+    if event.written:
+        yield "rewritten"
+
+
+def _of_long_task(event: e.Event) -> Iterable[Proof]:
+    match event:
+        case e.ResultsDecided(decisions=decisions, anew=anew):
+            if any(each.text and each.file for each in decisions):
+                yield "result_spilled"
+            if any(each.verdict == "stale" for each in decisions):
+                yield "result_aged"
+            if any(each.verdict == "kept" and each.file for each in decisions):
+                yield "result_read_back"
+            if anew:
+                yield "decided_anew"
+        case e.StageEnded():
+            yield "stage_ended"
+        case e.CheckpointSaved():
+            yield "checkpointed"
+        case e.TaskResumed():
+            yield "resumed"
+
+
 def _any_lost(demands: set[str], removed: Iterable[Entry], kept: Sequence[Entry]) -> bool:
     """Say whether one of a user's demands stood in `removed` and stands, word for word, in nothing of `kept`."""
     # A demand that was cut earlier stands in the earlier summary.
     words = (entry for entry in removed if entry.category in ("user", "summary"))
-    told = [entry for entry in words if demands & _demands_in(entry.message.text)]
+    told = [entry for entry in words if any(demands & _demands_in(text) for _, text in texts_of(entry))]
     traced = [each for each in trace(told, kept) if each.fact.key in demands] if told else []
     return any(each.fact.kind == "constraint" and each.fate in ("lost", "changed") for each in traced)
 
@@ -104,8 +149,7 @@ def _demands_in(text: str) -> set[str]:
 
 def _kept(state: State, made: Compaction) -> list[Entry]:
     """Return what stood in the context when the compaction had taken effect: its summary, and what it kept."""
-    first, last = (bisect_left(state.history, seq, key=lambda entry: entry.seq) for seq in (made.event.cut, made.seq))
-    return [made.summary, *state.history[first:last]]
+    return state.entries_at(made.seq + 1)
 
 
 def _reads(entries: Iterable[Entry]) -> set[str]:

@@ -4,20 +4,26 @@ from dataclasses import dataclass
 
 from harness.context import Entry
 from harness.events import ContextCompacted, InstructionsSet
+from harness.projection import Part
 from harness.sizes import Category, Size, Usage
 
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """One model call and its request by category; usage and seconds are None until a reply came."""
+    """One model call and its request by category; usage and seconds are None until a reply came.
+
+    context: the size of the context's request, from which extensions may have made a smaller one.
+    """
 
     seq: int
     call: int
     task: int
     purpose: str
     parts: dict[Category, Size]
+    context: Size
     usage: Usage | None = None
     seconds: float | None = None
+    projected: tuple[Part, ...] = ()
 
     @property
     def size(self) -> Size:

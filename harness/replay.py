@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from harness import events as e
-from harness.context import Context, Entry, make_entry
-from harness.messages import AssistantMessage, Message, SummaryMessage, ToolCall, ToolResult, UserMessage
-from harness.records import CallRecord, Compaction, Instructed, TaskRecord
+from harness.breaker import Breaker
+from harness.changes import Changes
+from harness.context import Entry
+from harness.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
+from harness.projection import project
+from harness.records import CallRecord, Instructed, TaskRecord
 from harness.request import Request, Wire
 from harness.sizes import Category, Size, Usage
 from harness.tokens import size_of_message, size_of_tools
 
 
-class State:
+class State(Changes):
     """What the events so far add up to. `measure` gives the size of a message on the wire.
 
     known: messages that were measured before, by journal number, so that none is counted twice.
@@ -23,6 +26,7 @@ class State:
     def __init__(
         self, measure: Callable[[Wire], Size] = size_of_message, known: Mapping[int, Entry] | None = None
     ) -> None:
+        super().__init__(measure, known or {})
         self.started: e.SessionStarted | None = None
         self.model: e.ModelChosen | None = None
         self.instructed: list[Instructed] = []
@@ -31,15 +35,16 @@ class State:
         self.fault = ""
         self.name = ""
         self.ticked: set[str] = set()
-        self.history: list[Entry] = []
-        self.context = Context()
         self.calls: list[CallRecord] = []
         self.tasks: list[TaskRecord] = []
-        self.compactions: list[Compaction] = []
-        self.cut_at = 0  # the journal number of the newest compaction or undoing: older usage is void
+        self.turn = 0  # of the newest task
+        self.stage_ended = 0  # the journal number of the newest end of a stage that was not compacted yet, or 0
+        self.stage_marked = 0  # the journal number of the newest end of a stage
+        self.ended = 0  # the number of the newest turn's call that got a reply and whose request is still the context's
+        self._then: dict[int, tuple[int, int, int]] = {}  # of each checkpoint `stage_ended`, `cut_at` and `ended`
+        self.breaker = Breaker()
         self.unanswered: dict[str, ToolCall] = {}
         self.call_ids: set[str] = set()
-        self._measure, self._known = measure, known or {}
 
     @property
     def instructions(self) -> e.InstructionsSet | None:
@@ -50,11 +55,6 @@ class State:
     def offline(self) -> bool:
         """Whether the offline model answers."""
         return self.model is not None and self.model.offline
-
-    @property
-    def in_force(self) -> list[Compaction]:
-        """Return the compactions that were not undone; the newest one's summary stands in the context."""
-        return [each for each in self.compactions if not each.undone]
 
     def request(self) -> Request:
         """Return the exact request that the next turn would send. Needs a chosen model."""
@@ -75,22 +75,47 @@ class State:
             case e.InstructionsSet():
                 self._instruct(seq, event)
             case e.TaskStarted():
+                self.turn = 0
                 self.tasks.append(TaskRecord(event.task, seq, event.text, event.sample, event.language))
-                self._add(seq, event.task, UserMessage(event.text))
+                self.add(seq, event.task, UserMessage(event.text))
             case e.FollowUpAdded():
-                self._add(seq, event.task, UserMessage(event.text, author="extension"))
+                self.add(seq, event.task, UserMessage(event.text, author="extension"))
             case e.ToolEnded():
                 self.unanswered.pop(event.call_id, None)
-                self._add(seq, event.task, ToolResult(event.call_id, event.name, event.text, event.ok))
+                self.add(seq, event.task, ToolResult(event.call_id, event.name, event.text, event.ok))
             case e.TaskEnded(reason=reason):
                 self.tasks[-1] = replace(self.tasks[-1], ended=reason)
-            case e.ContextCompacted():
-                self._compact(seq, event)
-            case e.CompactionUndone(number=number):
-                self._undo(seq, number)
             case _:
                 self._apply_call(seq, event)
                 self._apply_choice(event)
+                self._apply_change(seq, event)
+        self.breaker.apply(event)
+        if isinstance(event, e.ContextCompacted | e.CompactionRefused) and event.trigger == "stage":
+            self.stage_ended = 0
+
+    def _apply_change(self, seq: int, event: e.Event) -> None:
+        match event:
+            case e.ContextCompacted():
+                self.compact(seq, event)
+            case e.CompactionUndone(number=number):
+                self.undo(seq, number)
+            case e.ResultsDecided():
+                self.decide(seq, event)
+            case e.StageEnded():
+                self.stage_ended = self.stage_marked = seq
+            case e.CheckpointSaved():
+                self.save(seq, event)
+                self._then[event.number] = (self.stage_ended, self.cut_at, self.ended)
+                self.resumed = replace(self.resumed, tries=0)
+            case e.TaskResumed(number=number):
+                self.resume(seq, number, by_itself=event.by == "restart")
+                # The context is what it was, so what was reported then holds again.
+                self.stage_ended, self.cut_at, self.ended = self._then[number]
+                self.turn = self.checkpoints[number - 1][1].turn
+                self.unanswered.clear()
+                self.tasks[-1] = replace(self.tasks[-1], ended="")
+            case _:
+                pass
 
     def _apply_choice(self, event: e.Event) -> None:
         match event:
@@ -110,16 +135,19 @@ class State:
     def _apply_call(self, seq: int, event: e.Event) -> None:
         match event:
             case e.ModelCallStarted():
-                self.calls.append(CallRecord(seq, event.call, event.task, "turn", event.parts))
+                self.turn = event.turn
+                known = (seq, event.call, event.task, "turn", event.parts, self.context.total)
+                self.calls.append(CallRecord(*known, projected=event.projected))
             case e.SummaryCallStarted():
                 parts: dict[Category, Size] = {"summary": event.size}
-                self.calls.append(CallRecord(seq, event.call, event.task, "summary", parts))
+                self.calls.append(CallRecord(seq, event.call, event.task, "summary", parts, event.size))
             case e.ModelCallEnded():
                 self._end_call(event.usage, event.seconds)
+                self.ended = event.call
                 # A reply with nothing in it is no message: providers refuse an empty one.
                 if event.text.strip() or event.calls:
                     reasoning = event.reasoning if event.calls else ""
-                    self._add(seq, event.task, AssistantMessage(event.text, event.calls, reasoning))
+                    self.add(seq, event.task, AssistantMessage(event.text, event.calls, reasoning))
                 self.unanswered |= {call.id: call for call in event.calls}
                 self.call_ids |= {call.id for call in event.calls}
             case e.SummaryCallEnded():
@@ -135,26 +163,6 @@ class State:
         made = Instructed(seq, event, self._measure(system), size_of_tools(event.tools))
         self.instructed.append(made)
         self.context.instruct(system, made.system, event.tools, made.tools)
-
-    def _add(self, seq: int, task: int, message: Message) -> None:
-        entry = self._entry(seq, task, message)
-        self.history.append(entry)
-        self.context.append(entry)
-
-    def _entry(self, seq: int, task: int, message: Message) -> Entry:
-        return self._known.get(seq) or make_entry(seq, task, message, self._measure)
-
-    def _compact(self, seq: int, event: e.ContextCompacted) -> None:
-        summary = self._entry(seq, event.task, SummaryMessage(event.preface, event.summary))
-        removed = self.context.replace_before(event.cut, summary)
-        self.compactions.append(Compaction(seq, event, tuple(removed), summary))
-        self.cut_at = seq
-
-    def _undo(self, seq: int, number: int) -> None:
-        place = next(i for i, each in enumerate(self.compactions) if each.event.number == number)
-        self.context.restore(self.compactions[place].removed)
-        self.compactions[place] = replace(self.compactions[place], undone=seq)
-        self.cut_at = seq
 
 
 def system_message(event: e.InstructionsSet) -> Wire:
@@ -176,10 +184,11 @@ def rebuild(numbered: Iterable[tuple[int, e.Event]], call: int) -> Request:
     for seq, event in numbered:
         match event:
             case e.ModelCallStarted() if event.call == call:
-                return state.request()
+                request = state.request()
+                return replace(request, messages=project(request.messages, event.projected))
             case e.SummaryCallStarted() if event.call == call:
                 assert state.model, "a session chooses its model before its first request"
-                return Request(state.model.model, event.messages, (), event.max_tokens)
+                return Request(state.model.model, event.messages, (), event.max_tokens, event.extra)
             case _:
                 state.apply(seq, event)
     raise KeyError(call)

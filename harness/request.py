@@ -5,22 +5,28 @@ Knows nothing of where the messages come from.
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.messages import AssistantMessage, Message, SummaryMessage, ToolResult, UserMessage
 
 Wire = dict[str, Any]
+# Made once: for a short message to make it took as long as to write the JSON.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One model call: `messages` and `tools` as they stand on the wire, system prompt first."""
+    """One model call: `messages` and `tools` as they stand on the wire, system prompt first.
+
+    extra: further fields of the body, such as the thinking that a provider is asked for.
+    """
 
     model: str
     messages: tuple[Wire, ...]
     tools: tuple[Wire, ...] = ()
     max_tokens: int | None = None
+    extra: Wire = field(default_factory=dict)
 
     def payload(self) -> Wire:
         """Return the JSON body, its keys always in the same order."""
@@ -29,7 +35,7 @@ class Request:
             body["tools"] = list(self.tools)
         if self.max_tokens is not None:
             body["max_tokens"] = self.max_tokens
-        return body | {"stream": True, "stream_options": {"include_usage": True}}
+        return body | self.extra | {"stream": True, "stream_options": {"include_usage": True}}
 
     def body(self) -> bytes:
         """Return the bytes that go out: compact JSON in UTF-8."""
@@ -38,7 +44,7 @@ class Request:
 
 def dump(value: object) -> str:
     """Return `value` as the compact JSON that is sent and measured: dump({"a": "é"}) -> '{"a":"é"}'."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def to_wire(message: Message) -> Wire:
@@ -46,8 +52,8 @@ def to_wire(message: Message) -> Wire:
     match message:
         case UserMessage(text=text):
             return {"role": "user", "content": text}
-        case SummaryMessage(preface=preface, text=text):
-            return {"role": "user", "content": f"{preface}\n\n{text}"}
+        case SummaryMessage():
+            return {"role": message.role, "content": message.content}
         case ToolResult(call_id=call_id, text=text):
             return {"role": "tool", "tool_call_id": call_id, "content": text}
         case AssistantMessage():
@@ -72,7 +78,7 @@ def digest(request: Request) -> str:
     running = hashlib.sha256()
     for message in request.messages:
         running.update(line(message))
-    return finish(running, request.model, request.tools, request.max_tokens)
+    return finish(running, request.model, request.tools, request.max_tokens, request.extra)
 
 
 def line(message: Wire) -> bytes:
@@ -80,8 +86,14 @@ def line(message: Wire) -> bytes:
     return dump(message).encode() + b"\n"
 
 
-def finish(running: "hashlib._Hash", model: str, tools: tuple[Wire, ...], max_tokens: int | None = None) -> str:
+def finish(
+    running: "hashlib._Hash",
+    model: str,
+    tools: tuple[Wire, ...],
+    max_tokens: int | None = None,
+    extra: Wire | None = None,
+) -> str:
     """Return the digest of a request from the running hash of its messages, so that no turn rereads them."""
     whole = running.copy()
-    whole.update(dump([model, list(tools), max_tokens]).encode())
+    whole.update(dump([model, list(tools), max_tokens, *([extra] if extra else [])]).encode())
     return whole.hexdigest()

@@ -6,13 +6,14 @@ tool definitions before the system prompt, and both before the messages.
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from harness.context import Entry
+from harness.projection import Part, category_of, project
 from harness.replay import State, system_message
 from harness.request import Wire
 from harness.sizes import Category, Size, size_of
+from harness.tokens import size_of_message
 
 Kind = Literal["kept", "added", "removed", "replaced"]
 
@@ -73,33 +74,32 @@ class RequestDiff:
 
 
 def pieces_at(state: State, seq: int) -> tuple[Piece, ...]:
-    """Return the parts of the request as it was just before journal number `seq`, in a provider's order."""
+    """Return the parts of the request as it was just before journal number `seq`, in a provider's order.
+
+    Where a call went out at `seq`, with what extensions made of it on its way; what is theirs alone has a number
+    below 1.
+    """
     made = next((each for each in reversed(state.instructed) if each.seq < seq), None)
     head: tuple[Piece, ...] = ()
+    system: tuple[Piece, ...] = ()
     if made:
-        tools = Piece("tools", made.seq, 0, {"tools": made.event.tools}, made.tools)
-        system = Piece("system", made.seq, 0, system_message(made.event), made.system)
-        head = (tools, system) if made.event.tools else (system,)
-    return head + tuple(
-        Piece(entry.category, entry.seq, entry.task, entry.wire, entry.size)
-        for entry in entries_at(state, seq)
-        if entry.seq < seq
-    )
+        head = (Piece("tools", made.seq, 0, {"tools": made.event.tools}, made.tools),) if made.event.tools else ()
+        system = (Piece("system", made.seq, 0, system_message(made.event), made.system),)
+    entries = (Piece(each.category, each.seq, each.task, each.wire, each.size) for each in state.entries_at(seq))
+    call = next((call for call in reversed(state.calls) if call.seq == seq), None)
+    return head + _projected((*system, *entries), call.projected if call else ())
 
 
-def entries_at(state: State, seq: int) -> list[Entry]:
-    """Return the context's entries as they were at `seq`, and those that came later: cuts after it are taken back."""
-    steps = [(made.seq, made, False) for made in state.compactions]
-    steps += [(made.undone, made, True) for made in state.compactions if made.undone]
-    entries = state.context.entries
-    for number, made, undone in sorted(steps, key=lambda step: step[0], reverse=True):
-        if number < seq:
-            break
-        if undone:
-            entries = [made.summary, *entries[len(made.removed) :]]
-        else:
-            entries = [*made.removed, *entries[1:]]
-    return entries
+def _projected(messages: tuple[Piece, ...], parts: Sequence[Part]) -> tuple[Piece, ...]:
+    """Return the messages that were sent; one that an extension changed keeps its number where none was added."""
+    sent = project(messages, parts)
+    same = len(sent) == len(messages)
+    return tuple(
+        each if isinstance(each, Piece)
+        else replace(messages[place], wire=each, size=size_of_message(each)) if same
+        else Piece(category_of(each), -place, 0, each, size_of_message(each))
+        for place, each in enumerate(sent)
+    )  # fmt: skip
 
 
 def diff_requests(before: Sequence[Piece], after: Sequence[Piece], sent: int) -> RequestDiff:

@@ -5,28 +5,28 @@ shown once it is committed. Knows nothing of the web.
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
+from harness import checkpoints, hooks
 from harness import events as e
-from harness import hooks
 from harness.agent import Agent
 from harness.approvals import Approvals
+from harness.background import in_background, settled
 from harness.confirmations import Confirmations
 from harness.copies.keeping import Keeper
 from harness.discovery import Lab
 from harness.hooks import Extension
 from harness.journal import Journal, JournalError, Recorded
-from harness.loop import Surroundings, run_task
+from harness.loop import run_task
 from harness.messages import clean
 from harness.model.gateway import Gateway
 from harness.partial_reply import PartialReply
 from harness.replay import State
 from harness.session_events import ModelChosen
 from harness.subscription import Feed, Subscription
+from harness.surroundings import Surroundings
 from harness.tools import Tool
 from harness.workspace import Workspace
 
@@ -85,9 +85,9 @@ class Session:
         return self._partial.so_far()
 
     @property
-    def wording(self) -> Path | None:
-        """Return what a compacting extension says to the summariser, or None where none compacts."""
-        return next((each.wording for each in self.extensions if each.compacts and each.wording), None)
+    def strategy(self) -> hooks.Compacting | None:
+        """Return how the session's context is compacted, or None where no extension does."""
+        return hooks.strategy_of(self.extensions)
 
     @property
     def committed(self) -> int:
@@ -131,9 +131,14 @@ class Session:
         tools = self.prepare()
         task = len(self.state.tasks) + 1
         self.emit(e.TaskStarted(task=task, text=clean(text), language=language, sample=sample))
-        outside = (self._gateway, tools, self.extensions, self._approvals.ask, self.confirmations)
-        self._run(self.keeper.then(lambda: run_task(Surroundings(self.state, self.emit, self._show, *outside))))
+        self.go_on(tools)
         return task
+
+    def go_on(self, tools: dict[str, Tool], files: "asyncio.Task[bool] | None" = None) -> None:
+        """Run the task that the state calls running. files: whether those of a resumed one were put back."""
+        outside = (self._gateway, tools, self.extensions, self._approvals.ask, self.confirmations, self.workspace)
+        around = Surroundings(self.state, self.emit, self._show, *outside, self.keeper.keep_step)
+        self._run(self.keeper.then(lambda: run_task(around, files)))
 
     def work(self, carry: Callable[[Agent], Coroutine[Any, Any, None]]) -> None:
         """Run what a person asked for between two tasks, apart from any task. Raises Busy while something runs."""
@@ -154,14 +159,16 @@ class Session:
         return self._approvals.answer(call_id, allowed=allowed)
 
     async def close(self) -> None:
-        """Stop what runs and let the watchers go."""
+        """Stop what runs and let the watchers go. A task that has a checkpoint gets no end: nobody stopped it."""
+        await settled(lambda: self.status == "idle" or not checkpoints.unsaved(self.state), checkpoints.SAVING_SECONDS)
+        if self.state.running_task() and checkpoints.standing(self.state):
+            self.failure = self.failure or JournalError("server_stops")
         await self.stop()
         await self.keeper.done()
         self._feed.end()
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        self._running = self._loop.create_task(work)
-        self._running.add_done_callback(_retrieve)
+        self._running = in_background(work)
 
     def _show(self, delta: e.TextDelta) -> None:
         self._partial.add(delta)
@@ -191,10 +198,3 @@ class Session:
             if self._running:
                 self._running.cancel()
             self._feed.end()
-
-
-def _retrieve(task: "asyncio.Task[None]") -> None:
-    # The page hears of a failed journal through `failure`; anything else is a fault of ours, for the log.
-    error = None if task.cancelled() else task.exception()
-    if error and not isinstance(error, JournalError):
-        logging.getLogger(__name__).error("a task failed", exc_info=error)

@@ -35,13 +35,18 @@ class Sized(Protocol):
 
 def size_of(parts: Iterable[Sized]) -> Size:
     """Return the size of several parts together; none of them is no size."""
-    return sum((part.size for part in parts), Size())
+    sizes = [part.size for part in parts]
+    return Size(sum([size.chars for size in sizes]), sum([size.tokens for size in sizes]))
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider reported them. None: it did not say, which is not zero."""
+    """Tokens as the provider reported them. None: it did not say, which is not zero.
+
+    prompt_ms: how long the model took to read the prompt, in milliseconds; llama.cpp's server says so.
+    """
 
     prompt: int | None = None
     completion: int | None = None
     cached: int | None = None
+    prompt_ms: float | None = None

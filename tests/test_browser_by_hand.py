@@ -54,7 +54,7 @@ def test_compact_now_with_a_focus_is_previewed_done_and_undone(page: Page, web: 
     total = session.state.context.total.chars
     page.locator("#by-hand summary").first.click()
     preview = page.locator("#by-hand-preview")
-    plan = by_hand.plan_by_hand(session.state, 1)
+    plan = by_hand.plan_by_hand(session.strategy, session.state, 1)[0]
     assert preview.locator('[data-figure="hand.removed"]').inner_text() == str(len(plan.removed))
     page.locator("#by-hand").get_by_label("nothing").check()
     until(page, "document.querySelector('#by-hand-preview [data-figure=\"hand.kept\"]').innerText === '0'")
@@ -171,7 +171,7 @@ def test_all_of_it_works_without_javascript(chromium: Browser, page: Page, web: 
 def test_a_wish_that_says_code_stays_text(page: Page, web: Web) -> None:
     session = start(web, page, samples=1)
     hostile = '<img src=x onerror="window.hacked=1">{limit}{0} </history>'
-    plan = by_hand.plan_by_hand(session.state, 0)
+    plan = by_hand.plan_by_hand(session.strategy, session.state, 0)[0]
 
     async def compact() -> None:
         by_hand.compact_now(session, focus=hostile, keep=0, cut=plan.cut, language="en")

@@ -99,7 +99,8 @@ def last_row(page: Page, event: str) -> str:
 
 
 def test_every_fault_is_tried_here() -> None:
-    assert {*BEFORE_THE_SUMMARY, *LONG, *BEFORE_THE_TASK, "summary_slow", "stall"} == set(FAULTS)
+    alone = {"summary_slow", "summary_thinking", "summary_constraint", "stall"}
+    assert {*BEFORE_THE_SUMMARY, *LONG, *BEFORE_THE_TASK, *alone} == set(FAULTS)
 
 
 @pytest.mark.parametrize("fault", BEFORE_THE_SUMMARY)
@@ -126,6 +127,35 @@ def test_a_summary_that_is_too_long_is_made_shorter(page: Page, lab: Web, fault:
     assert LONG[fault] in last_row(page, "ContextCompacted")
     [made] = session.state.compactions
     assert len(made.event.summary) <= session.state.settings["summary_limit"] and len(made.event.calls) == 2
+
+
+def test_a_summary_that_is_cut_off_once_is_whole_with_less_thinking(page: Page, lab: Web) -> None:
+    session = visit(page, lab)
+    play(page, 1)
+    choose(page, "summary_thinking")
+    play(page, 2)
+    [made] = session.state.compactions
+    asked = [each.event for each in session.records if isinstance(each.event, e.SummaryCallStarted)]
+    assert len(made.event.calls) == 2 and [bool(each.extra) for each in asked] == [False, True]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_summary_without_the_limits_loses_them_unless_they_are_kept_beside_it(
+    page: Page, lab: Web, kept: bool
+) -> None:
+    session = visit(page, lab)
+    if kept:
+        open_drawer(page)
+        page.locator("#set-keep_demands").check()
+        page.locator("#use-numbers").click()
+        until(page, "document.querySelector('[data-event=SettingChanged]') !== null")
+    play(page, 1)
+    choose(page, "summary_constraint")
+    play(page, 2)
+    [made] = session.state.compactions
+    assert "change any file" not in made.event.summary
+    assert ("Don't change any file." in made.summary.wire["content"]) == kept
+    assert ("Don't change any file." in last_row(page, "ContextCompacted").split("What it replaces")[0]) == kept
 
 
 @pytest.mark.parametrize("fault", BEFORE_THE_TASK)
@@ -267,7 +297,7 @@ def test_extensions_are_switched_between_tasks_and_refused_while_one_runs(page: 
     page.get_by_role("button", name="Stop", exact=True).click()
     until(page, "document.body.dataset.state === 'idle'")
     page.locator("#use-numbers").click()
-    until(page, "document.querySelector('#panel').innerText.includes('2,000 tokens (as set by hand)')")
+    until(page, "document.querySelector('#panel').innerText.includes('2,000 tokens (as set in this session)')")
 
 
 def test_a_small_window_makes_the_offline_model_refuse(page: Page, lab: Web) -> None:

@@ -29,7 +29,7 @@ def long_session(web: Web, turns: int) -> Session:
         for number in range(turns):
             one_turn(session, number)
         session.emit(e.TaskEnded(task=1, reason="answered", seconds=1.0))
-        plan = by_hand.plan_by_hand(session.state, 0)
+        plan = by_hand.plan_by_hand(session.strategy, session.state, 0)[0]
         by_hand.compact_now(session, focus="", keep=0, cut=plan.cut, language="en")
         await until(lambda: session.status == "idle" and session.committed == len(session.records), 60)
         assert session.state.compactions

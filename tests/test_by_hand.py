@@ -24,8 +24,9 @@ async def idle(session: Session) -> None:
 
 
 def compact(session: Session, *, keep: int = 1, focus: str = "", cut: int | None = None) -> None:
-    plan = by_hand.plan_by_hand(session.state, keep)
-    by_hand.compact_now(session, focus=focus, keep=keep, cut=plan.cut if cut is None else cut, language="en")
+    if cut is None:
+        cut = by_hand.plan_by_hand(session.strategy, session.state, keep)[0].cut
+    by_hand.compact_now(session, focus=focus, keep=keep, cut=cut, language="en")
 
 
 def test_compact_now_cuts_what_the_preview_said_and_keeps_the_focus(tmp_path: Path) -> None:
@@ -35,7 +36,7 @@ def test_compact_now_cuts_what_the_preview_said_and_keeps_the_focus(tmp_path: Pa
             await run_sample(session, 1)
             await run_sample(session, 2)
             assert not session.state.compactions
-            plan = by_hand.plan_by_hand(session.state, 1)
+            plan = by_hand.plan_by_hand(session.strategy, session.state, 1)[0]
             compact(session, focus=FOCUS)
             await idle(session)
             [made] = session.state.compactions
@@ -88,7 +89,7 @@ def test_nothing_is_recorded_where_nothing_can_be_cut(tmp_path: Path) -> None:
         async with library(tmp_path / "other", lab="01") as opened:
             session = await opened.create(language="en")
             with pytest.raises(Problem) as refused:
-                compact(session)
+                compact(session, cut=1)
             assert refused.value.code == "no_compaction"
 
     (tmp_path / "other").mkdir()
@@ -234,7 +235,7 @@ def test_a_text_that_utf8_cannot_carry_changes_nothing_half(tmp_path: Path) -> N
             before = (list(context.entries), dict(context.totals), digest(session.state.request()))
             broken = make_entry(99, 1, SummaryMessage("x", "\ud800"), lambda wire: context.entries[0].size)
             with pytest.raises(UnicodeEncodeError):
-                context.replace_before(10_000, broken)
+                context.put([broken])
             assert before == (context.entries, context.totals, digest(session.state.request()))
 
     asyncio.run(run())

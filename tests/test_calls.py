@@ -23,7 +23,7 @@ def echo(asks: bool = False, run: Any = None) -> Tool:
     return Tool("echo", "Say it again.", schema, run or answer, asks=asks, preview=lambda arguments: "preview!")
 
 
-def results(calls: list[ToolCall], *tools: Tool, answer: str = "") -> list[e.Event]:
+def results(calls: list[ToolCall], *tools: Tool, answer: str = "", left: bool = False) -> list[e.Event]:
     happened: list[e.Event] = []
 
     async def approve(asked: e.ApprovalRequested) -> str:
@@ -31,7 +31,7 @@ def results(calls: list[ToolCall], *tools: Tool, answer: str = "") -> list[e.Eve
         return answer
 
     async def scenario() -> None:
-        runner = Calls({tool.name: tool for tool in tools}, happened.append, approve, 5)
+        runner = Calls({tool.name: tool for tool in tools}, happened.append, approve, 5, lambda: left)
         for call in calls:
             await runner.run(1, call)
 
@@ -101,6 +101,12 @@ def test_a_result_is_bounded_and_clean() -> None:
     text = result("echo", '{"text": "a"}', echo(run=much)).text
     assert text.startswith("\ufffd") and text.endswith("[10 more characters left out]")
     text.encode()
+
+
+def test_a_call_whose_result_has_left_the_context_is_run_again() -> None:
+    call = ToolCall("c", "echo", '{"text": "a"}')
+    happened = results([call] * REPEATS_REFUSED, echo(), left=True)
+    assert sum(isinstance(event, e.ToolStarted) for event in happened) == REPEATS_REFUSED
 
 
 def test_the_same_call_again_and_again_is_not_run_again() -> None:

@@ -58,7 +58,7 @@ async def lived(opened: Library) -> Session:
     by_hand.rename(session, "Our log")
     by_hand.change_setting(session, "budget", 1600)
     await run_sample(session, 3)
-    cut = by_hand.plan_by_hand(session.state, 0).cut
+    cut = by_hand.plan_by_hand(session.strategy, session.state, 0)[0].cut
     by_hand.compact_now(session, focus="times", keep=0, cut=cut, language="en")
     await until(lambda: session.status == "idle" and session.committed == len(session.records))
     return session

@@ -144,7 +144,7 @@ def test_what_was_chosen_then_holds_and_what_came_later_does_not(tmp_path: Path)
             await run_sample(parent, 2)
             by_hand.rename(parent, "second")
             by_hand.change_setting(parent, "budget", 1100)
-            cut = by_hand.plan_by_hand(parent.state, 0).cut
+            cut = by_hand.plan_by_hand(parent.strategy, parent.state, 0)[0].cut
             by_hand.compact_now(parent, focus="", keep=0, cut=cut, language="en")
             await until(lambda: parent.status == "idle")
             assert isinstance(events(parent, e.ContextCompacted)[-1], e.ContextCompacted)

@@ -13,7 +13,8 @@ from markdown_it import MarkdownIt
 
 from harness import library
 from harness.discovery import LabError, find_labs
-from harness.summary import ARGUMENTS_CHARS, HISTORY_CHARS, MESSAGE_CHARS
+from harness.discovery import load as load_lab
+from harness.replay import State
 from offline_model.server import OfflineServer
 from offline_model.statements import split
 from tests.offline_support import ROOT, SCRIPTS, Talk, lab, log, samples
@@ -21,7 +22,7 @@ from web.catalogue import load
 from web.lab_text import read_lab_text
 
 LANGUAGES = ["en", "zh"]
-LABS = ["01", "07"]
+LABS = ["01", "07", "08", "09", "10"]
 HAN = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -69,7 +70,7 @@ def test_every_text_of_a_lab_is_there_in_both_languages(number: str) -> None:
 
 
 def test_lab_07_has_its_numbers_and_samples_in_order() -> None:
-    assert lab("07")["settings"] == {"budget": 1500, "summary_limit": 900}
+    assert lab("07")["settings"] == {"budget": 1500, "summary_limit": 900, "keep_demands": 0}
     assert lab("07")["compacts"] is True
     assert [sample["id"] for sample in samples("07")] == ["sort", "confirmed", "draft", "detail", "again"]
 
@@ -125,10 +126,14 @@ def test_a_proof_that_nobody_knows_is_named_in_one_line(tmp_path: Path) -> None:
 
 
 def test_the_summariser_s_limits_are_those_of_the_text() -> None:
-    limits = [
-        f"{limit:,}" for limit in (MESSAGE_CHARS, ARGUMENTS_CHARS, HISTORY_CHARS, *lab("07")["settings"].values())
-    ]
-    assert limits == ["4,000", "1,000", "24,000", "1,500", "900"]
+    labs = find_labs(ROOT / "labs")
+    settings = library.DEFAULTS | labs["07"].settings
+    strategy = load_lab(labs["07"]).compaction
+    assert strategy
+    _, job = strategy(State(), settings, "", 1)
+    reading = job.asked.reading
+    limits = (reading.message, reading.arguments, reading.whole, settings["budget"], job.asked.limit)
+    assert limits == (4_000, 1_000, 24_000, 1_500, 900)
     assert library.DEFAULTS["step_limit"] == 30, "what lab 01 tells to set it back to"
 
 

@@ -23,7 +23,7 @@ from web.settings_file import FileSettings, parse_settings, render_settings
 from web.words import LANGUAGES, Language
 
 LABS = find_labs(ROOT / "labs")
-KNOWN = {"budget", "summary_limit", "step_limit", "approval_seconds", "confirm_summary", "window"}
+KNOWN = {"budget", "summary_limit", "keep_demands", "step_limit", "approval_seconds", "confirm_summary", "window"}
 WHOLE = """
 lab = "07"
 extensions = ["mini-coding-agent"]
@@ -92,6 +92,20 @@ def test_the_command_line_counts_before_the_file(monkeypatch: pytest.MonkeyPatch
     assert chosen(monkeypatch, "--settings", str(file), "--lab", "7").lab.number == "07"
 
 
+def test_a_preset_is_where_a_session_begins_and_what_is_more_particular_counts_before_it(
+    monkeypatch: pytest.MonkeyPatch, file: Path
+) -> None:
+    presets = {each.id: each.settings for each in LABS["08"].presets}
+    assert chosen(monkeypatch, "--lab", "08", "--preset", "article").settings == presets["article"]
+    file.write_text('lab = "08"\npreset = "small"\nwindow = 5000\n', "utf-8")
+    assert chosen(monkeypatch, "--settings", str(file)).settings == presets["small"] | {"window": 5000}
+    both = chosen(monkeypatch, "--settings", str(file), "--preset", "article", "--set", "keep=700")
+    assert both.settings == presets["article"] | {"keep": 700}
+    assert chosen(monkeypatch, "--settings", str(file), "--preset", "").settings["window"] == 5000
+    file.write_text('preset = ""', "utf-8")
+    assert chosen(monkeypatch, "--settings", str(file)).settings == {}
+
+
 def test_the_options_for_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     found = chosen(monkeypatch, "--confirm", "--window", "900", "--set", "budget= 1", "--budget", "2", "--set=budget=3")
     assert found.settings == {"confirm_summary": 1, "window": 900, "budget": 3}, "the last one counts"
@@ -105,6 +119,13 @@ def test_the_options_for_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--set", "step_limit=0"], "step_limit must be a whole number from 1 to"),
         (["--set", "budget=1.5"], "budget must be a whole number from 0 to"),
         (["--set", "confirm_summary=2"], "confirm_summary must be a whole number from 0 to 1."),
+        (["--set", "keep_demands=2"], "keep_demands must be a whole number from 0 to 1."),
+        (["--lab", "08", "--set", "count_simply=2"], "count_simply must be a whole number from 0 to 1."),
+        (
+            ["--lab", "08", "--preset", "huge"],
+            "--preset: lab 08 has no preset huge. Nothing was started. It has: small, ",
+        ),
+        (["--preset", "small"], "--preset: lab 07 has no presets. Nothing was started."),
         (["--set", "=3"], "lab 07 has no setting ."),
         (["--set", "budget=" + "9" * 9000], "budget must be a whole number from 0 to"),
         (["--budget", "-1"], "--budget: budget must be a whole number from 0 to 10,000,000."),
@@ -136,6 +157,8 @@ def test_an_option_that_does_not_fit(monkeypatch: pytest.MonkeyPatch, options: l
         ("budget = 0x" + "f" * 9000, "{file}: budget must be a whole number from 0 to 10,000,000."),
         ("budget = " + "9" * 9000, "cannot be read: "),
         ("lab = 7", "lab in {file} must be text in quotes"),
+        ("preset = 1", "preset in {file} must be text in quotes"),
+        ("preset = 'small'", "{file}: lab 07 has no presets."),
         ("fault = ['cut']", "fault in {file} must be text in quotes"),
         ("fault = 'sleepy'", "{file}: there is no fault sleepy."),
         ("extensions = '01'", 'extensions in {file} must be a list of labs in quotes, such as ["01"].'),
@@ -216,6 +239,7 @@ VALUES = st.builds(
     FileSettings,
     lab=st.none() | TEXT,
     extensions=st.none() | st.lists(TEXT, max_size=4).map(tuple),
+    preset=st.none() | TEXT,
     fault=st.none() | TEXT,
     language=words_of(*LANGUAGES),
     theme=words_of(*get_args(Theme)),
@@ -232,8 +256,10 @@ def test_what_is_written_reads_back_the_same(values: FileSettings, language: Lan
 
 
 def test_what_is_written_is_plain_to_read() -> None:
-    values = FileSettings(lab="07", extensions=("01",), theme="dark", settings={"budget": 1500, "window": 0})
+    values = FileSettings(
+        lab="07", extensions=("01",), preset="small", theme="dark", settings={"budget": 1500, "window": 0}
+    )
     assert render_settings(values, load("en")).splitlines()[1:] == [
-        'lab = "07"', 'extensions = ["01"]', 'theme = "dark"', "budget = 1500", "window = 0",
+        'lab = "07"', 'extensions = ["01"]', 'preset = "small"', 'theme = "dark"', "budget = 1500", "window = 0",
     ]  # fmt: skip
     assert render_settings(FileSettings(), load("zh")).count("\n") == 1

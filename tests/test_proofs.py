@@ -14,9 +14,20 @@ from harness.journal import Recorded
 from harness.messages import ToolCall
 from harness.proofs import Proof, proved
 from harness.replay import fold
+from harness.result_events import FOLDER, Decision
 from harness.session import Session
 from tests.harness_support import library, run_sample, running, until
-from tests.web_session import LOG, SUMMARY, FoldedSession, compacted_session, first_task
+from tests.web_session import (
+    LOG,
+    SUMMARY,
+    FoldedSession,
+    compacted_session,
+    decided_session,
+    first_task,
+    read_turn,
+    resumed_session,
+    threshold_session,
+)
 
 
 def of(session: Session | FoldedSession) -> frozenset[Proof]:
@@ -186,7 +197,8 @@ def test_a_demand_that_no_user_made_is_no_user_s_demand() -> None:
     session.call_started()
     session.call_ended("Yes.")
     session.compact("## Confirmed\n- nothing")
-    assert of(session) == {"tool_result_largest", "compacted"}, "neither a tool's nor one that a summary invented"
+    shown = {"tool_result_largest", "compacted", "summary_updated"}
+    assert of(session) == shown, "neither a tool's nor one that a summary invented"
 
 
 def test_a_read_that_failed_or_is_of_another_file_is_no_rereading() -> None:
@@ -230,6 +242,53 @@ def test_each_record_is_looked_at_once() -> None:
     assert records.looked == len(session.records)
     assert proved(session.state, records) == {"tool_result_largest"}
     assert records.looked == len(session.records)
+
+
+def test_what_happens_inside_tasks_is_proved_by_its_events() -> None:
+    demanded = {"tool_result_largest", "compacted", "compacted_inside", "demand_beside", "overflow_survived"}
+    more = {"summary_updated", "undone", "refused", "breaker_opened"}
+    assert of(threshold_session()) == demanded | more
+    results = {"result_spilled", "result_aged", "decided_anew"}
+    assert of(decided_session()) == {"tool_result_largest", "compacted", "compacted_inside"} | results
+    assert of(resumed_session()) >= {"stage_ended", "checkpointed", "resumed"}
+
+
+def test_a_compaction_by_hand_is_none_inside_a_task_and_an_open_breaker_says_so_itself() -> None:
+    session = FoldedSession().begin()
+    first_task(session)
+    session.cut(1, trigger="by hand")
+    assert of(session) == {"tool_result_largest", "compacted"}
+    refused = {"task": 1, "strategy": "threshold"}
+    session.add(e.CompactionRefused(reason="summary_empty", failures=2, **refused))
+    assert "breaker_opened" not in of(session)
+    session.add(e.CompactionRefused(reason="breaker_no_progress", **refused))
+    assert "breaker_opened" in of(session)
+
+
+def test_a_demand_that_stands_beside_the_summary_is_not_lost() -> None:
+    def cut(beside: str, again: str = "Go on") -> frozenset[Proof]:
+        session = FoldedSession().begin()
+        session.task("Never touch /etc/hosts.")
+        session.call_started()
+        session.call_ended("I will not.")
+        session.end()
+        session.task(again)
+        for number in (1, 2):
+            read_turn(session, number)
+        session.cut(2, "## Goal\n- none", beside=beside)
+        return of(session)
+
+    assert "constraint_lost" in cut("") and "constraint_lost" not in cut("- Never touch /etc/hosts.")
+    assert "constraint_lost" not in cut("", "Go on. Never touch /etc/hosts."), "the request stays"
+
+
+def test_a_whole_result_that_is_read_back_from_its_file_is_proved() -> None:
+    session = decided_session()
+    assert "result_read_back" not in of(session)
+    session.task("Read it whole")
+    call = read_turn(session, 1)
+    session.decide(Decision(call.id, "kept", len(LOG), file=f"{FOLDER}/1-read.txt"))
+    assert "result_read_back" in of(session)
 
 
 def test_every_proof_is_shown_here() -> None:

@@ -171,6 +171,11 @@ def test_the_last_usage_with_anything_in_it_counts() -> None:
     assert assemble(*chunks, {"usage": {"prompt_tokens": 0}}).usage == Usage(7, 1)
 
 
+def test_the_time_for_reading_the_prompt_is_told_where_a_server_tells_it() -> None:
+    told = [{"usage": {"prompt_tokens": 151}, "timings": {"prompt_ms": ms}} for ms in (41.25, "soon", -1, float("nan"))]
+    assert [assemble(chunk).usage.prompt_ms for chunk in told] == [41.25, None, None, None]
+
+
 def test_lone_surrogates_are_replaced_and_split_pairs_are_joined() -> None:
     assert assemble(delta(content="a\ud800b")).text == "a\ufffdb"
     assert assemble(delta(content="\ud83d"), delta(content="\ude00")).text == "😀"

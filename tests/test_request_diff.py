@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness import by_hand
 from harness.events import ModelCallStarted
 from harness.replay import State, fold
-from harness.request_diff import Piece, diff_requests, entries_at, pieces_at
+from harness.request_diff import Piece, diff_requests, pieces_at
 from harness.session import Session
 from harness.sizes import Size
 from tests.harness_support import library, run_sample, until
@@ -98,4 +98,4 @@ def test_whatever_the_two_requests_are_nothing_is_dropped(
 def test_the_entries_before_a_compaction_are_those_it_removed(tmp_path: Path) -> None:
     state, _, _ = asyncio.run(played(tmp_path))
     made = state.compactions[0]
-    assert tuple(entries_at(state, made.seq)[: len(made.removed)]) == made.removed
+    assert tuple(state.entries_at(made.seq)[: len(made.removed)]) == made.removed

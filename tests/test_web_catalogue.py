@@ -9,10 +9,13 @@ from typing import get_args
 import pytest
 
 from harness import events as e
+from harness.breaker import TOLD
 from harness.lost import Fate
 from harness.model.errors import Kind
 from harness.request_diff import Kind as ChangeKind
+from harness.result_events import Verdict
 from harness.sandbox.detect import Code
+from harness.stages import TRIGGER as STAGE
 from web.catalogue import flatten, load
 from web.hand_view import KEEPS
 from web.lost import GROUPS
@@ -37,6 +40,9 @@ def codes(values: object) -> str:
     return " ".join(code for code in get_args(values) if code)
 
 
+# The labs' strategies and what triggers them.
+TRIGGERS = f"task@ended by@hand threshold overflow {STAGE}"
+STRATEGIES = "task@boundary threshold budgets stages"
 # Where the harness names its codes as a type, they come from there.
 CODES = {
     "model_failed": codes(Kind),
@@ -47,14 +53,17 @@ CODES = {
     "approval_denied": literals(e.ApprovalAnswered, "by"),
     "task_ended": literals(e.TaskEnded, "reason"),
     "status_ended": literals(e.TaskEnded, "reason"),
-    "ended_detail": codes(Kind) + " empty",
+    "ended_detail": codes(Kind) + " empty files",
+    "resumed": literals(e.TaskResumed, "by"),
     "mark": "empty more_choices calls_in_text no_usage no_finish made_ids refusal thought_in_text adapted_request",
     "refused": "summary_failed summary_empty summary_cut_off summary_only_calls summary_headings not_smaller "
-    "nothing_to_cut context_changed stopped broken_pairs running_task declined",
+    "nothing_to_cut cut_at_start context_changed stopped broken_pairs running_task declined summary_too_long "
+    "little_gain " + " ".join(TOLD.values()),
     "model_reason": "gguf base_url deepseek_key openai_key openai_base_url no_key",
     "window_source": "setting listed table default",
-    "trigger": "task@ended by@hand",
-    "refused_again": "task@ended by@hand",
+    "trigger": TRIGGERS,
+    "refused_again": TRIGGERS,
+    "decided_why": codes(Verdict),
     "proposal_not_used": literals(e.SummaryAnswered, "by"),
     "proposal_broken": "summary_empty not_smaller context_changed",
     "diff_kind": codes(ChangeKind),
@@ -62,7 +71,7 @@ CODES = {
     "lost_group": " ".join(GROUPS),
     "by_hand_keep": " ".join(map(str, KEEPS)),
     "step_name": " ".join(kind.__name__ for kind in STOPS),
-    "strategy": "task@boundary",
+    "strategy": STRATEGIES,
 }
 
 

@@ -1,19 +1,36 @@
 """The cut point in a real browser: what a compaction dims while the page is open is what a reload dims."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
 
-from harness.events import Event, ModelCallStarted, SummaryCallStarted
+from harness.events import (
+    CompactionUndone,
+    ContextCompacted,
+    Event,
+    ModelCallStarted,
+    ResultsDecided,
+    SummaryCallStarted,
+    TaskResumed,
+)
 from harness.session import Session
 from tests.browser_support import until
 from tests.test_web_long import long_session
 from tests.test_web_sse import CONNECTED
-from tests.web_session import FoldedSession, first_task, second_task
+from tests.web_session import (
+    FoldedSession,
+    decided_session,
+    first_task,
+    resumed_session,
+    second_task,
+    threshold_session,
+)
 from tests.web_support import Web, serving
+from web.rows import is_invisible, row_id
 
 GONE = (
     "[...document.querySelectorAll('#feed > li')]"
@@ -73,6 +90,38 @@ def test_what_is_dimmed_live_is_what_a_reload_dims(web: Web, page: Page, view: s
         page.reload()
         assert page.evaluate(ALL) == live and page.evaluate(GONE) == gone
         until(page, CONNECTED)
+
+
+BRIGHT = (
+    "[...document.querySelectorAll('#feed > li.entry')]"
+    ".filter(row => ![...row.querySelectorAll('.gone-mark')].some(mark => mark.checkVisibility()))"
+    ".map(row => Number(row.dataset.seq))"
+)
+INSIDE = {"threshold": threshold_session, "decided": decided_session, "resumed": resumed_session}
+
+
+@pytest.mark.parametrize("make", INSIDE.values(), ids=INSIDE)
+def test_what_stays_or_is_left_inside_a_task_is_bright_or_dim_live_and_after_a_reload(
+    web: Web, page: Page, make: Callable[[], FoldedSession]
+) -> None:
+    session, source = web.session(), make()
+    page.goto(f"{web.address}/s/{session.id}")
+    until(page, CONNECTED)
+    start = len(session.records)
+    changes = (ContextCompacted, CompactionUndone, ResultsDecided, TaskResumed)
+    ends = [each.seq for each in source.records if isinstance(each.event, changes)] + [len(source.records)]
+    for end in ends:
+        last = record(web, session, [each.event for each in source.records[start:end]])
+        start = end
+        name = row_id(session.records[last - 1])
+        # A decision to leave all as it is has no row.
+        if not is_invisible(session.records[last - 1].event):
+            until(page, f"!!document.getElementById('{name}')")
+        told = [x.seq for x in session.state.context.entries if x.category != "summary"]
+        until(page, f"JSON.stringify({BRIGHT}) === '{json.dumps(sorted(told), separators=(',', ':'))}'")
+    live, gone = page.evaluate(ALL), page.evaluate(GONE)
+    page.reload()
+    assert page.evaluate(ALL) == live and page.evaluate(GONE) == gone
 
 
 def test_earlier_rows_come_in_above_and_the_page_stays_live(web: Web, page: Page) -> None:

@@ -1,5 +1,6 @@
 """The feed: every event has a row, live and reload look the same, and nothing untrusted comes through."""
 
+import re
 from typing import get_args
 
 import pytest
@@ -13,8 +14,11 @@ from tests.web_session import (
     FoldedSession,
     by_hand_session,
     compacted_session,
+    decided_session,
     first_task,
+    resumed_session,
     second_task,
+    threshold_session,
     waiting_session,
 )
 from web.details import telling_line
@@ -63,7 +67,17 @@ SESSIONS = {
     "waiting": waiting_session,
     "troubled": troubled_session,
     "by hand": by_hand_session,
+    "threshold": threshold_session,
+    "decided": decided_session,
+    "resumed": resumed_session,
 }
+
+
+def parts(html: str) -> dict[str, str]:
+    """The rows of a list with their HTML, by id."""
+    kinds = "row-|model-call-|tool-call-|summary-call-|proposal-|cut-line|earlier"
+    found = re.split(rf'\n(?=<li id="(?:{kinds}))', html.partition(">")[2].rpartition("</ol>")[0].strip())
+    return {re.findall('id="([^"]+)"', part)[0]: part for part in found}
 
 
 class Page:
@@ -88,7 +102,8 @@ class Page:
             assert update.mode == "replace" and rows(update.html) == [update.target_id]
             self.rows[update.target_id] = update.html
         elif update.target_id == "feed":
-            self.rows = {row: "" for row in rows(update.html)}
+            self.rows = parts(update.html)
+            assert list(self.rows) == rows(update.html)
         else:
             assert update.target_id in ("status", "composer-actions", "fault-chip", "drawer-session", "by-hand-place")
 

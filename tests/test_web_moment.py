@@ -24,7 +24,7 @@ async def played(folder: Path) -> Session:
         session = await opened.create(language="en")
         for number in (1, 2, 3):
             await run_sample(session, number)
-        plan = by_hand.plan_by_hand(session.state, 0)
+        plan, _ = by_hand.plan_by_hand(session.strategy, session.state, 0)
         by_hand.compact_now(session, focus="", keep=0, cut=plan.cut, language="en")
         await until(lambda: session.status == "idle" and session.committed == len(session.records))
         by_hand.undo(session, 2)

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from harness import events as e
+from harness.accounting import Anchor, anchor
 from harness.by_hand import SETTING_MAX
 from harness.sizes import CATEGORIES, Usage
 from tests.web_html import elements, figure, find
 from tests.web_session import FoldedSession, compacted_session, first_task, second_task
-from web.figures import Anchor, anchor, boundary
+from web.figures import boundary
 from web.pages import Pages
 from web.panel import render_dry_run
 from web.screens import Asked, render_session
@@ -53,7 +54,7 @@ def test_the_anchor_is_the_last_usage_with_what_came_since_and_void_after_a_comp
     assert anchor(session.state) == "first_call", "a call without a reply has told nothing"
     session.call_ended("Hi", usage=Usage(300, 5, 100))
     held = anchor(session.state)
-    assert held == Anchor(1, Usage(300, 5, 100), session.state.context.entries[-1].size.tokens)
+    assert held == Anchor(1, Usage(300, 5, 100), session.state.context.entries[-1].size)
     html = panel_html(session, VIEWER)
     assert figure(html, "context.tokens.reported") == "300" and figure(html, "context.tokens.cached") == "100"
     session.call_started()
@@ -67,28 +68,28 @@ def test_the_anchor_is_the_last_usage_with_what_came_since_and_void_after_a_comp
 
 def test_the_next_border_measures_what_will_have_finished_by_then() -> None:
     session = FoldedSession().begin()
-    assert boundary(session.state).measured == 0 and not boundary(session.state).plan.past
+    assert boundary(session).measured == 0 and not boundary(session).plan.past
     first_task(session)
-    between = boundary(session.state)
+    between = boundary(session)
     entries = session.state.context.entries
     assert between.measured == sum(entry.size.chars for entry in entries) and between.before == 2
     assert between.messages == len(entries) and between.plan.past
     session.task("Which are guesses?")
-    running = boundary(session.state)
+    running = boundary(session)
     assert running.measured == between.measured and running.before == 2
     session.call_started()
     session.call_ended("These.")
     measured = session.measure("past").event.measured
-    assert measured == running.measured == boundary(session.state).measured
+    assert measured == running.measured == boundary(session).measured
     session.compact()
     session.end()
-    after = boundary(session.state)
+    after = boundary(session)
     assert after.measured == sum(x.size.chars for x in session.state.context.entries if x.category != "summary")
 
 
 def test_a_lab_without_a_budget_has_no_boundary_and_no_slider() -> None:
     session = FoldedSession().begin(budget=None)
-    assert boundary(session.state) is None
+    assert boundary(session) is None
     html = render_session(session, VIEWER, sandbox="none")
     assert not find(html, id="budget-range") and not find(html, data_figure="budget")
 

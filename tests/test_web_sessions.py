@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import pytest
 
 from harness import by_hand
+from harness.copies.fork import fork
 from harness.session import Session
 from tests.harness_support import run, until
 from tests.test_web_guard import assert_secured
@@ -78,6 +79,16 @@ def test_a_session_goes_out_and_comes_in_again(web: Web, session: Session) -> No
     assert "our log.jsonl" in page and "Invent a new colour." in page
     assert "copy of your folder" not in page, "it works in the lab's own"
     assert ids(web.ask("/sessions"))[:2] == [answer.headers["location"][3:], session.id]
+
+
+def test_what_came_from_a_file_is_no_fork_of_what_never_was_here(web: Web, session: Session) -> None:
+    copied = web.run(fork(web.library, session, 1))
+    web.run(until(lambda: copied.committed == len(copied.records)))
+    lines = web.ask(f"/s/{copied.id}/export.jsonl").text.replace(session.id, "x" * len(session.id))
+    there = send(web, lines.encode()).headers["location"][3:]
+    page = web.ask("/sessions", headers=HTML).text
+    row = next(each.text for each in find(page) if each.attributes.get("id") == f"session-{there}")
+    assert "imported from log.jsonl" in row and "no longer here" not in row
 
 
 def test_what_is_no_session_is_said_on_the_list_and_nothing_comes_in(web: Web, session: Session) -> None:

@@ -1,20 +1,26 @@
 """Sessions for the tests of the pages: real events, folded by the real fold, without a server."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from harness import events as e
-from harness.compaction import plan_boundary
+from harness.accounting import estimate
+from harness.budgets import freed_by
+from harness.compaction import plan_boundary, plan_cut
 from harness.context import make_entry
-from harness.discovery import Lab, Sample, SampleGroup
+from harness.cutting import cut_at, place_of_tail
+from harness.discovery import Lab, Sample, SampleGroup, find_labs, load
+from harness.hooks import Compacting
 from harness.journal import Recorded
 from harness.messages import SummaryMessage, ToolCall
 from harness.problems import Problem
 from harness.replay import State
-from harness.sizes import Size, Usage
+from harness.result_events import FOLDER, Decision
+from harness.sizes import Size, Usage, size_of
 from harness.tokens import size_of_message
 
+LABS = Path(__file__).parent.parent / "labs"
 TOOLS = tuple(
     {
         "type": "function",
@@ -62,7 +68,7 @@ class FoldedSession:
     status: Literal["idle", "running", "waiting"] = "idle"
     waiting: e.ApprovalRequested | None = None
     proposed: e.SummaryProposed | None = None
-    wording: Path | None = None
+    strategy: Compacting | None = field(default_factory=lambda: load(find_labs(LABS)["07"]).compaction)
     partial: tuple[int, str, str] | None = None
     failure: Problem | None = None
 
@@ -80,7 +86,7 @@ class FoldedSession:
     def begin(self, language: str = "en", *, budget: int | None = 1500) -> "FoldedSession":
         """Record what every session starts with."""
         settings = {"step_limit": 30, "approval_seconds": 300}
-        settings |= {"budget": budget, "summary_limit": 900} if budget is not None else {}
+        settings |= {"budget": budget, "summary_limit": 900, "keep_demands": 0} if budget is not None else {}
         self.add(
             e.SessionStarted(lab="07", extensions=(), workspace="incident-log", language=language, settings=settings)
         )
@@ -164,6 +170,43 @@ class FoldedSession:
             )
         )  # fmt: skip
 
+    def watch(self, threshold: int = 3200) -> Recorded:
+        """Measure the request before a turn, as lab 08 does."""
+        found = estimate(self.state)
+        counted = {"exact": found.exact, "simple": found.simple, "reported": found.reported, "call": found.call}
+        named = {"task": len(self.state.tasks), "strategy": "threshold", "window": 4000}
+        return self.add(e.ContextMeasured(estimate=found.exact, threshold=threshold, **named, **counted))
+
+    def decide(self, *decisions: Decision, anew: bool = False) -> Recorded:
+        """Let texts stand for results, as lab 09 does."""
+        freed = freed_by(self.state, decisions)
+        figures = {"freed_chars": max(0, freed.chars), "freed_tokens": max(0, freed.tokens)}
+        return self.add(e.ResultsDecided(task=len(self.state.tasks), decisions=decisions, anew=anew, **figures))
+
+    def cut(self, keep: int, summary: str = SUMMARY, *, trigger: str = "threshold", **more: object) -> Recorded:
+        """Compact all but the `keep` newest messages inside a task; the task's request stays."""
+        state, running = self.state, self.state.running_task()
+        entries, call, number = state.context.entries, len(state.calls) + 1, state.tasks[-1].task
+        place = place_of_tail(entries, lambda entries: len(entries) - keep)
+        cut = cut_at(entries, place, request=running.seq if running else 0)
+        measured = estimate(state).exact
+        named = {"call": call, "task": number, "attempt": 1}
+        asked = ({"role": "system", "content": "Summarise."}, {"role": "user", "content": "<history>…</history>"})
+        self.add(e.SummaryCallStarted(messages=asked, max_tokens=9, clipped=0, size=Size(9, 9), digest="d", **named))
+        usage = Usage(1204, 188)
+        self.add(e.SummaryCallEnded(text=summary, finish="stop", usage=usage, seconds=0.4, **named))
+        message = SummaryMessage("[Background: a summary.]", summary, str(more.get("beside", "")))
+        before, size = state.context.total, make_entry(0, number, message, size_of_message).size
+        after = before - size_of(entry for entry in entries if entry.seq in cut.removed) + size
+        plan = plan_cut("threshold", trigger, cut, measured=measured, budget=3200)
+        return self.add(
+            e.ContextCompacted(
+                number=len(state.compactions) + 1, task=number, before=before, after=after, preface=message.preface,
+                summary=summary, shortened="", calls=(call,), usage=usage, seconds=0.4, model="offline", cut=plan.cut,
+                measured_after=after.tokens, **(asdict(plan) | more),
+            )
+        )  # fmt: skip
+
     def propose(self, call: int, written: str, used: str) -> None:
         """Let a person change a summary."""
         named = {"call": call, "task": len(self.state.tasks)}
@@ -241,4 +284,101 @@ def by_hand_session() -> FoldedSession:
     session.add(e.SessionForked(session="s0", task=2))
     session.add(e.SessionImported(file="lab.jsonl"))
     first_task(session)
+    return session
+
+
+def read_turn(session: FoldedSession, number: int, text: str = LOG) -> ToolCall:
+    """A turn that reads a file."""
+    session.watch()
+    session.call_started()
+    call = ToolCall(f"t{len(session.records)}", "read", f'{{"path":"log-{number}.md"}}')
+    session.call_ended("", call)
+    session.tool(call, text)
+    return call
+
+
+def threshold_session() -> FoldedSession:
+    """Compactions inside two tasks: the request stays, a demand and files stand beside, one is undone, one refused."""
+    session = FoldedSession().begin()
+    first_task(session)
+    session.task("Find out why. Don't change any file.")
+    for number in range(3):
+        read_turn(session, number)
+    demand = "Don't change any file."
+    beside = f"[Word for word, still in force:]\n- {demand}"
+    session.cut(2, "## Goal\n- find out why", beside=beside, demands=(demand,))
+    for number in range(3, 6):
+        read_turn(session, number)
+    session.cut(2, demands=(demand,), trigger="overflow")
+    read_turn(session, 6)
+    session.call_started()
+    session.call_ended("It is the pool.")
+    session.end()
+    session.undo()
+    session.status = "running"
+    session.add(e.CompactionAsked(task=2, focus="", keep=1))
+    session.cut(4, trigger="by hand")
+    session.status = "idle"
+    session.task("And the push?")
+    for number in range(7, 9):
+        read_turn(session, number)
+    session.cut(2)
+    refused = {"task": 3, "strategy": "threshold", "trigger": "threshold"}
+    session.add(e.CompactionRefused(reason="nothing_to_cut", **refused))
+    session.add(e.CompactionRefused(reason="summary_too_long", failures=3, **refused))
+    session.add(e.CompactionRefused(reason="breaker_failures", **refused))
+    session.call_started()
+    session.call_ended("A guess.")
+    session.end()
+    return session
+
+
+def decided_session() -> FoldedSession:
+    """Results that others texts stand for: one by itself, an old one, and one that changes when decided anew."""
+    session = FoldedSession().begin()
+    session.task("Read all logs")
+    large, old, small = (read_turn(session, number, LOG * (3 - number)) for number in range(3))
+    chars = len(LOG)
+    file = f"{FOLDER}/1-read.txt"
+    spilled = Decision(large.id, "single", 3 * chars, f"08:00 probe\n[The whole is in {file}.]", file)
+    session.decide(spilled, Decision(old.id, "kept", 2 * chars), Decision(small.id, "kept", chars))
+    read_turn(session, 3)
+    session.decide(Decision(small.id, "kept", chars, detail=f"{file}: No space left on device"))
+    session.decide(Decision(old.id, "stale", 2 * chars, "08:00 … [old]"))
+    session.cut(5)
+    read_turn(session, 4)
+    newest = read_turn(session, 5)
+    session.decide(Decision(newest.id, "together", chars, "[short]", f"{FOLDER}/6-read.txt"))
+    session.decide(Decision(newest.id, "kept", chars), anew=True)
+    session.decide(Decision(newest.id, "together", chars, "[short again]", f"{FOLDER}/6-read.txt"), anew=True)
+    session.call_started()
+    session.call_ended("Read.")
+    session.end()
+    return session
+
+
+def resumed_session() -> FoldedSession:
+    """A long task that goes on from a checkpoint, and then compacts."""
+    session = FoldedSession().begin()
+    first_task(session)
+    session.task("Thirty steps")
+    for number in range(3):
+        read_turn(session, number)
+    session.cut(2, "## Goal\n- steps")
+    read_turn(session, 3)
+    session.add(e.StageEnded(task=2, name="reading", by="agent"))
+    session.add(e.CheckpointSaved(number=1, task=2, turn=4, summary="## Goal\n- steps", rounds=(), workspace=0))
+    for number in range(4, 8):
+        read_turn(session, number)
+    session.cut(2)
+    read_turn(session, 8)
+    session.add(e.TaskResumed(number=1, task=2, by="person"))
+    session.status = "running"
+    for number in range(9, 12):
+        read_turn(session, number)
+    session.cut(2)
+    read_turn(session, 12)
+    session.call_started()
+    session.call_ended("Done.")
+    session.end()
     return session

@@ -13,6 +13,7 @@ from harness.library import Library
 from harness.problems import Problem
 from web import assets, changes, errors, fork_changes, hand_changes, routes, sessions, setting_changes
 from web.channel import Channels
+from web.checkpoint_changes import end_stage, resume_task
 from web.guard import Guard
 from web.pages import Pages
 from web.settings import WebSettings
@@ -63,14 +64,14 @@ def create_app(library: Library, settings: WebSettings) -> Starlette:
 
 def all_routes() -> list[BaseRoute]:
     """Return every route of the app."""
+    return [*_pages(), *_changes(), Mount("/static", Static(directory=assets.STATIC))]
+
+
+def _pages() -> list[BaseRoute]:
     return [
         Route("/", routes.start),
         Route("/sessions", sessions.show),
-        Route("/sessions", sessions.create, methods=["POST"]),
-        Route(sessions.IMPORT, sessions.bring_in, methods=["POST"]),
-        Route("/s/{session}/name", sessions.rename, methods=["POST"]),
         Route("/s/{session}/delete", sessions.ask_to_delete),
-        Route("/s/{session}/delete", sessions.delete, methods=["POST"]),
         Route("/s/{session}/export.jsonl", sessions.export),
         Route("/s/{session}", routes.session_page),
         Route("/s/{session}/panel", routes.panel),
@@ -79,25 +80,36 @@ def all_routes() -> list[BaseRoute]:
         Route("/s/{session}/events", routes.events),
         Route("/s/{session}/state", routes.state),
         Route("/s/{session}/calls/{call:int}", routes.model_call),
+        Route("/s/{session}/by-hand", hand_changes.preview),
+        Route("/s/{session}/numbers", routes.session_page),
+        Route("/s/{session}/settings.toml", setting_changes.settings_file),
+        Route("/healthz", routes.health),
+        Route("/favicon.ico", routes.no_icon),
+    ]
+
+
+def _changes() -> list[BaseRoute]:
+    return [
+        Route("/sessions", sessions.create, methods=["POST"]),
+        Route(sessions.IMPORT, sessions.bring_in, methods=["POST"]),
+        Route("/s/{session}/name", sessions.rename, methods=["POST"]),
+        Route("/s/{session}/delete", sessions.delete, methods=["POST"]),
         Route("/s/{session}/tasks", changes.start_task, methods=["POST"]),
         Route("/s/{session}/stop", changes.stop, methods=["POST"]),
+        Route("/s/{session}/resume", resume_task, methods=["POST"]),
+        Route("/s/{session}/stage", end_stage, methods=["POST"]),
         Route("/s/{session}/forks", fork_changes.fork_session, methods=["POST"]),
         Route("/s/{session}/approvals", changes.answer, methods=["POST"]),
-        Route("/s/{session}/by-hand", hand_changes.preview),
         Route("/s/{session}/compact", hand_changes.compact, methods=["POST"]),
         Route("/s/{session}/undo", hand_changes.undo, methods=["POST"]),
         Route("/s/{session}/summary", hand_changes.answer_summary, methods=["POST"]),
         Route("/s/{session}/budget", changes.change_budget, methods=["POST"]),
         Route("/s/{session}/ticks", changes.tick, methods=["POST"]),
-        Route("/s/{session}/numbers", routes.session_page),
         Route("/s/{session}/numbers", setting_changes.change_numbers, methods=["POST"]),
+        Route("/s/{session}/preset", setting_changes.choose_preset, methods=["POST"]),
         Route("/s/{session}/extensions", setting_changes.change_extensions, methods=["POST"]),
         Route("/s/{session}/fault", setting_changes.choose_fault, methods=["POST"]),
-        Route("/s/{session}/settings.toml", setting_changes.settings_file),
         Route("/preferences", changes.prefer, methods=["POST"]),
-        Route("/healthz", routes.health),
-        Route("/favicon.ico", routes.no_icon),
-        Mount("/static", Static(directory=assets.STATIC)),
     ]
 
 

@@ -7,18 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.records import CallRecord
-from harness.replay import State
 from harness.sizes import Category
-from web.figures import Border, Part, parts_of
-from web.units import Unit, call_value, part_value
+from web.figures import Border, Part
+from web.units import Unit, part_value
 
 # A narrower part has no room for its letter, in percent of the bar.
 LETTER_PERCENT = 5.0
 PLOT_HEIGHT = 130
-LETTER_HEIGHT = 13
 # More bars than this are no longer told apart; the newest are drawn.
 MOST_BARS = 60
+# A window of so many thresholds would press a gauge flat, so its edge is not drawn.
+MOST_WINDOW = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,51 +33,18 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A measure against a limit, in percent: what fits, what lies past the line, and where the line is."""
+    """A measure against a limit, in percent: what fits, what lies past the line, and where the line is.
+
+    marks: shares of the window, each with its place; whole: the right edge is the window's.
+    """
 
     fill: str
     line: str
     line_at: float
     past_x: str
     past_width: str
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One part of a standing bar; `y` and `height` in pixels of the plot."""
-
-    category: Category
-    y: str
-    height: str
-    middle: str
-    letter: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One model call. `mark`: the number of the compaction that lies directly behind it, or 0; `undone`: taken back.
-
-    blocks: its parts, or one for the whole where the parts are not known; none where nothing is.
-    """
-
-    call: CallRecord
-    x: str
-    width: str
-    middle: str
-    end: str
-    blocks: tuple[Block, ...]
-    mark: int
-    undone: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """The bars of the model calls. top: the value at the upper edge. hidden: older calls that are not drawn."""
-
-    bars: tuple[Bar, ...]
-    top: int
-    hidden: int
-    scroll: int
+    marks: tuple[tuple[int, str], ...] = ()
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,30 +80,17 @@ def stack(parts: Sequence[Part], scale: Literal["true", "equal"], unit: Unit = "
     return segments
 
 
-def gauge(measured: int, limit: int) -> Gauge:
-    """Draw a measure against a limit that stands at four fifths, or further left when the measure is past it."""
-    whole = max(limit * 1.25, measured * 1.04, 1)
+def gauge(measured: int, limit: int, window: int | None = None, shares: Sequence[int] = ()) -> Gauge:
+    """Draw a measure against a limit that stands at four fifths, or further left when the measure is past it.
+
+    window: the right edge where it fits there, with a mark at each of its `shares`, in percent.
+    """
+    fitting = window if window and limit <= window <= limit * MOST_WINDOW else None
+    whole = max(fitting or limit * 1.25, measured * 1.04, 1)
     fits, line, past = 100 * min(measured, limit) / whole, 100 * limit / whole, 100 * measured / whole
-    return Gauge(percent(fits), percent(line), line, percent(line), percent(max(0.0, past - line)))
-
-
-def turns(state: State, unit: Unit = "characters") -> Turns:
-    """Draw one bar for each model call, the newest `MOST_BARS` of them, and the compactions between them."""
-    calls = state.calls[-MOST_BARS:]
-    top = round_up(max((call_value(call, unit) or 0 for call in calls), default=0))
-    slot = 100 / max(len(calls), 6)
-    marks = {call: made for made in state.compactions for call in made.event.calls[-1:]}
-    bars = []
-    for number, call in enumerate(calls):
-        x = number * slot
-        edges = (percent(x + slot * 0.14), percent(slot * 0.72), percent(x + slot / 2), percent(x + slot))
-        values = [(part.category, part_value(part.size, unit)) for part in parts_of(call.parts)]
-        if unit == "reported":
-            values = [("summary", call_value(call, unit) or 0)]
-        made = marks.get(call.call)
-        mark = (made.event.number, bool(made.undone)) if made else (0, False)
-        bars.append(Bar(call, *edges, _blocks(values, top), *mark))
-    return Turns(tuple(bars), top, len(state.calls) - len(calls), max(0, len(calls) - 14))
+    marks = tuple((each, percent(each * fitting / whole)) for each in shares) if fitting else ()
+    edges = (percent(fits), percent(line), line, percent(line), percent(max(0.0, past - line)))
+    return Gauge(*edges, marks, whole=whole == fitting)
 
 
 def border_bars(found: Sequence[Border]) -> tuple[list[BorderBar], int]:
@@ -148,7 +101,7 @@ def border_bars(found: Sequence[Border]) -> tuple[list[BorderBar], int]:
     for number, border in enumerate(shown):
         x = number * slot
         fits = min(border.measured, border.budget)
-        low, line, high = (_y(value, top) for value in (fits, border.budget, border.measured))
+        low, line, high = (height(value, top) for value in (fits, border.budget, border.measured))
         edges = (percent(x + slot * 0.2), percent(slot * 0.6), percent(x + slot / 2), percent(x), percent(x + slot))
         past = (pixels(high), pixels(max(0.0, low - high)))
         bars.append(BorderBar(border, *edges, pixels(low), pixels(PLOT_HEIGHT - low), *past, pixels(line)))
@@ -174,17 +127,6 @@ def pixels(value: float) -> str:
     return f"{value:.1f}"
 
 
-def _blocks(values: Sequence[tuple[Category, int]], top: int) -> tuple[Block, ...]:
-    blocks, below = [], 0
-    for category, value in values:
-        if not value:
-            continue
-        y, bottom = _y(below + value, top), _y(below, top)
-        tall = bottom - y >= LETTER_HEIGHT
-        blocks.append(Block(category, pixels(y), pixels(bottom - y), pixels((y + bottom) / 2), tall))
-        below += value
-    return tuple(blocks)
-
-
-def _y(value: float, top: int) -> float:
+def height(value: float, top: int) -> float:
+    """Return how far below the plot's upper edge a value lies, in pixels."""
     return PLOT_HEIGHT * (1 - value / top)

@@ -44,6 +44,7 @@ def read_arguments(words: Words) -> argparse.Namespace:
     add = {**given, "action": "append"}
     parser.add_argument("--budget", **add, type=_setting("--budget", "budget"), metavar="N", help=told("budget"))
     parser.add_argument("--window", **add, type=_setting("--window", "window"), metavar="N", help=told("window"))
+    parser.add_argument("--preset", metavar="NAME", help=told("preset"))
     parser.add_argument("--set", **add, type=_setting("--set"), metavar="NAME=VALUE", help=told("set"))
     confirm: Given = ("--confirm", "confirm_summary", 1)
     parser.add_argument("--confirm", **given, action="append_const", const=confirm, help=told("confirm"))

@@ -9,8 +9,11 @@ from typing import Literal
 
 from harness import events as e
 from harness.context import Entry
+from harness.journal import Recorded
 from harness.messages import clean
 from harness.records import Compaction
+from harness.replay import State
+from harness.stages import TRIGGER as STAGE
 
 Kind = Literal["add", "del", "hunk", "same"]
 # The argument that says most about a call, by the names that the tools use.
@@ -18,6 +21,8 @@ KEY_ARGUMENTS = ("path", "command", "pattern")
 KEY_CHARS = 160
 # Messages that a compaction's row repeats; those before them stand in the feed above it.
 MOST_ORIGINALS = 100
+# What is said of a compaction of the whole request, by its trigger.
+_WHY = {"by hand": "by_hand_request", "overflow": "why_overflow", STAGE: "why_stage"}
 # Unicode's controls of the writing direction.
 _TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -53,17 +58,27 @@ class CallDetail:
 class CompactionDetail:
     """The messages that a summary stands for, whole and in order: the newest of them, and how many there are.
 
-    earlier: characters of JSON of the summary that it replaced, which no strategy measures; 0 without one.
-    undone: a person took it back. undoable: it is the newest in force, so that it can be taken back.
+    earlier: characters of JSON of the summary that it replaced; 0 without one.
+    undone: it was taken back, by a person or (`left`) because the task went on from a checkpoint before it.
+    undoable: it is the newest in force, so that it can be taken back.
     changed: what a person changed in the summary before it took effect; empty where nobody did.
+    content: the whole message as the model reads it. system: it is sent as a system message now.
+    why: a code, for what triggered it. request: the running task's request stands before the cut and stays.
+    waiting: messages that stay because their calls have no result yet.
     """
 
     originals: tuple[Entry, ...]
     count: int
     earlier: int
     undone: bool
+    left: bool
     undoable: bool
     changed: tuple[DiffLine, ...]
+    content: str
+    system: bool
+    why: str
+    request: bool
+    waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +89,6 @@ class PartialDetail:
     reasoning: str
 
 
-Detail = CallDetail | CompactionDetail | PartialDetail
 CallEvent = e.ApprovalRequested | e.ApprovalAnswered | e.ToolStarted | e.ToolEnded
 
 
@@ -83,11 +97,9 @@ def call_detail(event: CallEvent, before: Sequence[e.Event]) -> CallDetail:
     arguments = {visible(name): visible(value) for name, value in _arguments(event.arguments).items()}
     seen = [event, *before]
     preview = visible(next((each.preview for each in seen if isinstance(each, e.ApprovalRequested)), ""))
-    key = next((arguments[name] for name in KEY_ARGUMENTS if name in arguments), "")
-    key = key or next(iter(arguments.values()), "" if arguments else event.arguments)
     result = event.text if isinstance(event, e.ToolEnded) else ""
     return CallDetail(
-        key=first_line(key),
+        key=key_of(event.arguments),
         arguments=tuple(arguments.items()),
         raw="" if arguments else visible(event.arguments),
         diff=_diff(event.name, arguments, preview),
@@ -98,18 +110,38 @@ def call_detail(event: CallEvent, before: Sequence[e.Event]) -> CallDetail:
     )
 
 
+def key_of(text: str) -> str:
+    """Return the argument that says most about a call, in one line: key_of('{"path": "a.md"}') -> "a.md"."""
+    arguments = {name: visible(value) for name, value in _arguments(text).items()}
+    key = next((arguments[name] for name in KEY_ARGUMENTS if name in arguments), "")
+    return first_line(key or next(iter(arguments.values()), "" if arguments else text))
+
+
 def visible(text: str) -> str:
     """Return `text` with signs that turn the writing around spelled out: what is allowed must be what is read."""
     return _TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def compaction_detail(made: Compaction, *, newest: bool) -> CompactionDetail:
-    """Build what a compaction's row shows beside its summary; `newest` of those in force."""
+def compaction_detail(made: Compaction, state: State, records: Sequence[Recorded]) -> CompactionDetail:
+    """Build what a compaction's row shows beside its summary."""
     removed, event = made.removed, made.event
-    earlier = sum(entry.size.chars for entry in removed if entry.category == "summary")
-    changed = text_diff(event.written, event.summary) if event.written else ()
-    shown = tuple(removed[-MOST_ORIGINALS:])
-    return CompactionDetail(shown, len(removed), earlier, bool(made.undone), newest, changed)
+    newest = next((each for each in reversed(state.compactions) if not each.undone), None) is made
+    now = next((entry for entry in state.context.entries if entry.seq == made.seq), made.summary) if newest else None
+    request = bool(event.pinned) and state.tasks[event.task - 1].seq in event.pinned
+    return CompactionDetail(
+        originals=tuple(removed[-MOST_ORIGINALS:]),
+        count=len(removed),
+        earlier=sum(entry.size.chars for entry in removed if entry.category == "summary"),
+        undone=bool(made.undone),
+        left=bool(made.undone) and isinstance(records[made.undone - 1].event, e.TaskResumed),
+        undoable=newest,
+        changed=text_diff(event.written, event.summary) if event.written else (),
+        content=str(made.summary.wire["content"]),
+        system=now is not None and now.wire["role"] == "system",
+        why=_WHY.get(event.trigger, "why_request" if event.measured > event.budget else "why_other"),
+        request=request,
+        waiting=len(event.pinned) - request,
+    )
 
 
 def text_diff(old: str, new: str) -> tuple[DiffLine, ...]:

@@ -11,15 +11,19 @@ from harness.discovery import BASE_LAB, Lab
 from harness.library import DEFAULTS
 from harness.offline import FAULT_KINDS
 from web.guide import in_language
-from web.options import LEAST
+from web.options import LEAST, MOST, SWITCHES
+from web.presets import PresetView, presets_of
 from web.shown import Shown
 from web.viewer import Viewer
 
 # The blocks of templates/drawer.html that change while the page is open, by the element that each one draws.
 BLOCKS = {"fault-chip": "fault_chip", "drawer-session": "session"}
-FORMS = {"drawer-numbers": "numbers", "drawer-extensions": "extensions", "drawer-faults": "faults"}
-# A switch and no number, although it is kept as one: 1 is on.
-CONFIRM = "confirm_summary"
+FORMS = {
+    "drawer-presets": "presets",
+    "drawer-numbers": "numbers",
+    "drawer-extensions": "extensions",
+    "drawer-faults": "faults",
+}
 
 Wrong = Literal["range", "running"]
 
@@ -47,6 +51,14 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """A setting that is either on or off."""
+
+    name: str
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Opened:
     """How an open drawer is shown. typed: what stands in fields and was not taken, by name. wrong: why it was not."""
 
@@ -59,16 +71,21 @@ class Drawer:
     """What the drawer shows. back: where the page's own choices lead back to.
 
     fault: the one in force, or "". offline: the offline model answers, so that faults can be acted out.
-    confirm: whether a person confirms a summary; None where nothing is summarised.
     """
 
     back: str
     opened: bool
     switches: tuple[Switch, ...]
+    presets: tuple[PresetView, ...]
     numbers: tuple[Number, ...]
-    confirm: bool | None
+    checks: tuple[Check, ...]
     fault: str
     offline: bool
+
+    @property
+    def preset(self) -> PresetView | None:
+        """Return the preset that is on, or None where the numbers are a person's own."""
+        return next((each for each in self.presets if each.on), None)
 
     @property
     def wrong(self) -> bool:
@@ -90,18 +107,20 @@ def drawer_of(session: Shown, viewer: Viewer, opened: Opened | None) -> Drawer:
     """Return the drawer with what is in force, and what was typed where it was not taken."""
     state, typed, wrong = session.state, (opened or Opened()).typed, (opened or Opened()).wrong
     # What the labs bring comes first: it is what they are about.
-    names = sorted((name for name in state.settings if name != CONFIRM), key=lambda name: name in DEFAULTS)
+    names = sorted(state.settings, key=lambda name: name in DEFAULTS)
+    text = {name: typed.get(name, str(state.settings[name])) for name in names}
     numbers = (
-        Number(name, typed.get(name, str(state.settings[name])), LEAST.get(name, 0), SETTING_MAX, wrong.get(name, ""))
+        Number(name, text[name], LEAST.get(name, 0), MOST.get(name, SETTING_MAX), wrong.get(name, ""))
         for name in names
+        if name not in SWITCHES
     )
-    confirm = typed.get(CONFIRM, str(state.settings.get(CONFIRM, 0))) == "1" if CONFIRM in state.settings else None
     return Drawer(
         back=f"/s/{session.id}{viewer.query(drawer='1')}",
         opened=opened is not None,
         switches=tuple(_switch(session, lab, viewer) for lab in viewer.pages.labs.values()),
+        presets=presets_of(session.lab, state.settings, viewer.language),
         numbers=tuple(numbers),
-        confirm=confirm,
+        checks=tuple(Check(name, text[name] == "1") for name in names if name in SWITCHES),
         fault=state.fault,
         offline=state.offline,
     )

@@ -10,9 +10,17 @@ from markupsafe import Markup
 
 from harness import events as e
 from harness.journal import Recorded
-from web.details import Detail, PartialDetail, call_detail, compaction_detail
-from web.parts import entry_at, in_model_view, model_start, part_before
-from web.rows import INVISIBLE, Cut, Row, at, earlier, row_id
+from web.decided import (
+    UndoneDetail,
+    checkpoint_detail,
+    decided_detail,
+    end_detail,
+    measured_detail,
+    refused_detail,
+)
+from web.details import PartialDetail, call_detail, compaction_detail
+from web.parts import cut_of_state, entry_at, in_context, in_model_view, model_start, part_before, pinned, place_of
+from web.rows import Cut, Detail, Row, at, earlier, is_invisible, row_id
 from web.shown import Shown
 from web.status import state_of
 from web.viewer import Viewer
@@ -37,6 +45,7 @@ def past_of(session: Shown, viewer: Viewer, before: int) -> str:
     """Return the classes of a list that ends before journal number `before`: what lies behind its end dims it too."""
     made = session.state.in_force[-1:] if viewer.view == "full" else []
     marks = {"past-cut": any(each.event.cut >= before for each in made), "replaced": any(x.seq >= before for x in made)}
+    marks["past-task"] = any(task.seq >= before for task in session.state.tasks[-1:])
     return " ".join(name for name, true in marks.items() if true)
 
 
@@ -46,22 +55,27 @@ def render_row(session: Shown, row: Row, viewer: Viewer) -> Markup:
 
 
 def render_cut(cut: Cut, viewer: Viewer) -> Markup:
-    """Return the line of the cut point. All messages above it are no longer in the context."""
+    """Return the line of the cut point. What stands above it is no longer in the context, unless its row says so."""
     return Markup(viewer.page("events/_cut_line.html", cut=cut))
 
 
 def make_row(session: Shown, recorded: Recorded, model: e.ModelChosen | None = None) -> Row:
     """Build the row of one event as it stands; `model` answered at that time, without one the present model did."""
-    event, model = recorded.event, model or session.state.model
+    event, state, model = recorded.event, session.state, model or session.state.model
+    entry = entry_at(state.history, recorded.seq)
+    decision = state.decisions.get(event.call_id) if isinstance(event, e.ToolEnded) else None
     return Row(
         id=row_id(recorded),
         seq=recorded.seq,
         time=recorded.time,
         event=event,
-        entry=entry_at(session.state.history, recorded.seq),
+        entry=entry,
         live=_is_live(session, event),
         offline=model is not None and model.offline,
         detail=_detail(session, recorded),
+        place=place_of(entry, in_context(state), cut_of_state(state)) if entry else "",
+        read=in_context(state).get(recorded.seq) if entry else None,
+        sent=decision.text if decision else "",
     )
 
 
@@ -71,7 +85,8 @@ def cut_of(session: Shown, last: int) -> Cut | None:
     made = next((each for each in there if not 0 < each.undone <= last), None)
     if made is None:
         return None
-    kept = (each for each in session.records[made.event.cut - 1 :] if not isinstance(each.event, INVISIBLE))
+    numbers = range(made.event.cut - 1, len(session.records))
+    kept = (session.records[n] for n in numbers if not is_invisible(session.records[n].event))
     return Cut(made.seq, row_id(next(kept)), made.event)
 
 
@@ -104,18 +119,19 @@ def _rows(session: Shown, viewer: Viewer, records: Sequence[Recorded]) -> Markup
 
 
 def _head(session: Shown, last: int) -> list[Recorded]:
-    """Return what the model reads first: its instructions and the summary."""
+    """Return what the model reads first: its instructions, the summary, and what stays from before the cut point."""
     told = [made.seq for made in session.state.instructed if made.seq <= last][-1:]
     cut = cut_of(session, last)
-    return [at(session.records, seq) for seq in (*told, *([cut.seq] if cut else []))]
+    stays = (entry.seq for entry in pinned(session.state) if entry.seq <= last) if cut else ()
+    return [at(session.records, seq) for seq in (*told, *([cut.seq] if cut else []), *stays)]
 
 
 def _is_live(session: Shown, event: e.Event) -> bool:
     match event:
         case e.ModelCallStarted() | e.SummaryCallStarted():
             newest, tasks = session.state.calls[-1], session.state.tasks
-            # One that a kill cut short stands before the task that goes on now.
-            own = not tasks or newest.seq > tasks[-1].seq
+            # One that a kill cut short stands before the task, or the resume, that goes on now.
+            own = newest.seq > max(tasks[-1].seq if tasks else 0, session.state.resumed.seq)
             return state_of(session) != "idle" and event.call == newest.call and own
         case e.ToolStarted():
             return state_of(session) != "idle" and event.call_id in session.state.unanswered
@@ -137,6 +153,18 @@ def _detail(session: Shown, recorded: Recorded) -> Detail | None:
             return PartialDetail(session.partial[1], session.partial[2])
         case e.ContextCompacted():
             made = next((each for each in session.state.compactions if each.seq == recorded.seq), None)
-            return compaction_detail(made, newest=made in session.state.in_force[-1:]) if made else None
+            return compaction_detail(made, session.state, session.records) if made else None
+        case e.CompactionUndone(number=number):
+            return UndoneDetail(session.state.compactions[number - 1].event.scope)
+        case e.ResultsDecided():
+            return decided_detail(recorded.event, session.state, session.records)
+        case e.CheckpointSaved():
+            return checkpoint_detail(recorded, session.state, session.records)
+        case e.TaskEnded():
+            return end_detail(recorded, recorded.event, session.state, session.records)
+        case e.ContextMeasured():
+            return measured_detail(recorded.event)
+        case e.CompactionRefused():
+            return refused_detail(recorded.event)
         case _:
             return None

@@ -3,17 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
 
 from harness import events as e
-from harness.compaction import Plan, plan_boundary
+from harness.compacting import Job
+from harness.compaction import Plan
+from harness.compaction import parts_of as parts_of_plan
 from harness.journal import Recorded
 from harness.records import CallRecord
-from harness.replay import State
-from harness.sizes import CATEGORIES, Category, Size, Usage
-
-# Why there is no usage to show: no call yet, none since the compaction, or the provider did not say.
-NoUsage = Literal["first_call", "next_call", "not_reported"]
+from harness.sizes import CATEGORIES, Category, Size, size_of
+from web.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +20,6 @@ class Part:
 
     category: Category
     size: Size
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """What the provider reported for the newest turn, and our estimate of what was added since, in tokens."""
-
-    call: int
-    usage: Usage
-    since: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,39 +49,37 @@ def parts_of(sizes: Mapping[Category, Size]) -> list[Part]:
     return [Part(category, sizes.get(category, Size())) for category in CATEGORIES]
 
 
-def anchor(state: State) -> Anchor | NoUsage:
-    """Return the last reported usage if it still holds, else why it does not.
+def planned(session: Shown, trigger: str = "", keep: int = 1, **changed: int) -> tuple[Plan, Job] | None:
+    """Return what the session's strategy would cut now and how it would summarise, at settings with `changed`.
 
-    A usage from before a compaction is void: it counted messages that are gone.
+    None without a strategy, and where it cannot say: a lab's code is not ours, and at a moment of the past the settings
+    may be those of other extensions.
     """
-    answered = (call for call in reversed(state.calls) if call.purpose == "turn" and call.usage is not None)
-    last: CallRecord | None = next(answered, None)
-    if last is None:
-        return "first_call"
-    if state.cut_at > last.seq:
-        return "next_call"
-    assert last.usage is not None, "only calls with a usage were kept"
-    if last.usage.prompt is None:
-        return "not_reported"
-    return Anchor(last.call, last.usage, max(0, state.context.total.tokens - last.size.tokens))
+    if session.strategy is None:
+        return None
+    try:
+        return session.strategy(session.state, session.state.settings | changed, trigger, keep)
+    except Exception:  # it must not cost the page
+        return None
 
 
-def boundary(state: State, budget: int | None = None) -> Boundary | None:
+def boundary(session: Shown, budget: int | None = None) -> Boundary | None:
     """Return what happens at the next task border; None where the lab has no budget for finished tasks.
 
     While a task runs that border is its end, so the tasks before it count. Between tasks it is the end of
     the task that comes next, so every task until now counts.
     """
+    state = session.state
     if "budget" not in state.settings:
         return None
-    running = state.running_task()
-    newest = state.tasks[-1] if state.tasks else None
-    task = running.task if running else (newest.task + 1 if newest else 1)
     asked = state.settings["budget"] if budget is None else budget
-    plan = plan_boundary(state.context, task=task, budget=asked)
-    removed = set(plan.removed)
-    replaced = sum(entry.size.chars for entry in state.context.entries if entry.seq in removed)
-    return Boundary(plan.measured, asked, plan, replaced, state.settings.get("summary_limit"), task)
+    found = planned(session, budget=asked)
+    if found is None or found[0].scope != "finished tasks":
+        return None
+    plan, job = found
+    task = len(state.tasks) if state.running_task() else len(state.tasks) + 1
+    replaced = size_of(parts_of_plan(state.context, plan)[0]).chars
+    return Boundary(plan.measured, asked, plan, replaced, job.asked.limit or None, task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +98,25 @@ def borders(records: Sequence[Recorded], most: int) -> list[Border]:
     found = (each.event for each in reversed(records) if isinstance(each.event, e.BoundaryMeasured))
     newest = [Border(m.task, m.measured, m.budget, m.unit, m.outcome) for m in islice(found, most)]
     return newest[::-1]
+
+
+def limits(records: Sequence[Recorded], calls: Sequence[CallRecord]) -> dict[int, e.ContextMeasured]:
+    """Return what a strategy measured directly before each of `calls`, which are neighbours, by the call's number.
+
+    It is what held then: settings that were changed since change none of it.
+    """
+    found: dict[int, e.ContextMeasured] = {}
+    first, at = (calls[0].call if calls else 0), 0
+    for each in reversed(records[: calls[-1].seq if calls else 0]):
+        match each.event:
+            case e.ModelCallStarted(call=call):
+                if call < first:
+                    break
+                at = call
+            case e.TaskStarted():
+                at = 0  # what was measured before a task ended without a call belongs to no other task's
+            case e.ContextMeasured() if at and at not in found:
+                found[at] = each.event
+            case _:
+                pass
+    return dict(reversed(found.items()))

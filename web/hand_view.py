@@ -4,8 +4,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from harness.by_hand import FOCUS_CHARS, cuts, plan_by_hand
+from harness.by_hand import FOCUS_CHARS, cuts
+from harness.compaction import parts_of
+from harness.problems import Problem
 from harness.sizes import Size, size_of
+from web.figures import planned
 from web.links import Links
 from web.message_lines import MessageLines, message_lines
 from web.shown import Shown
@@ -19,7 +22,9 @@ LISTED = 50
 class HandView:
     """The form and its preview. cut: the cut point, 0 where there is nothing to cut.
 
-    cut_lines, kept_lines: the messages on either side, the newest `LISTED` of each. offline: the model follows no wish.
+    keeps: how many tasks may stay; none where a strategy's own rule says which messages do. cut_lines, kept_lines: the
+    messages on either side, the newest `LISTED` of each; pinned: those before the cut point that stay word for word.
+    offline: the model follows no wish.
     """
 
     keep: int
@@ -31,21 +36,26 @@ class HandView:
     kept: int
     kept_size: Size
     kept_lines: MessageLines
+    pinned: int
+    pinned_size: Size
+    pinned_lines: MessageLines
     offline: bool
     most: int = FOCUS_CHARS
 
 
 def hand_view(session: Shown, viewer: Viewer, keep: int) -> HandView | None:
     """Return what compacting all but the `keep` newest tasks would do; None without a task or a way to compact."""
-    if session.wording is None or not session.state.tasks:
+    found = None if viewer.at or not session.state.tasks else planned(session, "by hand", keep)
+    if found is None:
         return None
-    state, links = session.state, Links(session, viewer)
-    plan = plan_by_hand(state, keep)
-    entries = state.context.entries
-    removed, kept = entries[: len(plan.removed)], entries[len(plan.removed) :]
+    state, links, plan = session.state, Links(session, viewer), found[0]
+    removed, stays = parts_of(state.context, plan)
+    pinned = [entry for entry in stays if entry.seq in plan.pinned]
+    kept = [entry for entry in stays if entry.seq not in plan.pinned]
+    keeps = sorted(each for each in KEEPS if each < max(2, len(state.tasks)))
     return HandView(
         keep,
-        tuple(sorted(each for each in KEEPS if each < max(2, len(state.tasks)))),
+        tuple(keeps) if plan.scope == "finished tasks" else (),
         plan.cut if cuts(state, plan) else 0,
         len(removed),
         size_of(removed),
@@ -53,6 +63,9 @@ def hand_view(session: Shown, viewer: Viewer, keep: int) -> HandView | None:
         len(kept),
         size_of(kept),
         message_lines(kept, links, LISTED),
+        len(pinned),
+        size_of(pinned),
+        message_lines(pinned, links, LISTED),
         state.offline,
     )
 
@@ -69,5 +82,10 @@ def render_by_hand(session: Shown, viewer: Viewer) -> Markup:
 
 
 def render_preview(session: Shown, viewer: Viewer, keep: int) -> Markup:
-    """Return the preview alone."""
-    return viewer.block("session.html", "hand_preview", hand=hand_view(session, viewer, keep), session_id=session.id)
+    """Return the preview alone. Problem: there is no task yet, or nothing compacts."""
+    hand = hand_view(session, viewer, keep)
+    if hand is None and session.strategy is None:
+        raise Problem("no_compaction")
+    if hand is None:
+        raise Problem("nothing_to_compact")
+    return viewer.block("session.html", "hand_preview", hand=hand, session_id=session.id)

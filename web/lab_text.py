@@ -4,7 +4,9 @@ import re
 from dataclasses import dataclass, field
 
 from harness.discovery import Lab
+from web.lab_tables import filled
 from web.markdown import split_sections
+from web.words import Words
 
 _TITLE = re.compile(r"\A# .*\n?")
 _DETAILS = re.compile(r"<details>\s*<summary>(?P<title>.*?)</summary>(?P<body>.*?)</details>", re.DOTALL)
@@ -33,11 +35,11 @@ class LabTexts:
 
     _read: dict[tuple[str, str], LabText] = field(default_factory=dict)
 
-    def of(self, lab: Lab, language: str) -> LabText:
-        """Return the lab's text in this language; it is read from the file the first time only."""
-        key = (str(lab.folder), language)
+    def of(self, lab: Lab, words: Words) -> LabText:
+        """Return the lab's text in the language of `words`; it is read from the file the first time only."""
+        key = (str(lab.folder), words.language)
         if key not in self._read:
-            self._read[key] = read_lab_text(lab.text(language))
+            self._read[key] = read_lab_text(filled(lab.text(words.language), words))
         return self._read[key]
 
 

@@ -73,7 +73,10 @@ def announce(words: Words, made: Setup, settings: WebSettings) -> None:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{settings.port}/" + (f"?token={settings.token}" if settings.token else "")
     lab, model, sandbox = made.lab, made.model, made.sandbox
-    extensions = "".join(f" + {made.labs[number].name}" for number in made.extensions)
+    added = [made.labs[number] for number in made.extensions]
+    extensions = "".join(
+        words.t("start.extension", number=each.number, title=each.title[words.language]).unescape() for each in added
+    )
     lines = [
         words.t("start.lab", number=lab.number, title=lab.title[words.language] + extensions),
         words.t("start.address", address=address),

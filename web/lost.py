@@ -4,7 +4,6 @@ To trace a long session takes a moment, so that is done beside the event loop an
 """
 
 import asyncio
-from bisect import bisect_left
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -132,19 +131,20 @@ def _short(text: str) -> str:
 
 def _choose(session: Shown, viewer: Viewer) -> _Chosen | None:
     """Return the compaction that the viewer asks for, else the newest one in force; None where there is none."""
-    made, history = session.state.in_force, session.state.history
+    state = session.state
+    made = state.in_force
     if not made:
         return None
     place = next((n for n, each in enumerate(made) if each.event.number == viewer.compaction), len(made) - 1)
     compaction, later = made[place], made[place + 1 :]
-    begin = bisect_left(history, compaction.event.cut, key=lambda entry: entry.seq)
-    end = bisect_left(history, later[0].seq, key=lambda entry: entry.seq) if later else len(history)
+    # All that the context held before the next one: the summary, what stayed, and what came since.
+    kept = state.entries_at(later[0].seq) if later else state.context.entries
     return _Chosen(
         key=(session.id, compaction.seq, viewer.at),
         compaction=compaction,
         before=made[place - 1].event.number if place else 0,
         after=later[0].event.number if later else 0,
-        kept=[compaction.summary, *history[begin:end]],
+        kept=list(kept),
     )
 
 

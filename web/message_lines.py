@@ -37,4 +37,4 @@ def message_line(part: Entry | Piece, links: Links) -> MessageLine:
     calls = ", ".join(call["function"]["name"] for call in part.wire.get("tool_calls", ()))
     text = "" if part.category == "tools" else str(part.wire["content"])
     fixed = part.category in ("system", "tools")
-    return MessageLine(part, first_line(text) or calls, "" if fixed else links.to(part.seq))
+    return MessageLine(part, first_line(text) or calls, "" if fixed or part.seq < 1 else links.to(part.seq))

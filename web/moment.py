@@ -7,6 +7,7 @@ from typing import Literal
 
 from harness import events as e
 from harness.discovery import Lab
+from harness.hooks import Compacting
 from harness.journal import Recorded
 from harness.replay import State, fold
 from harness.session import Session
@@ -26,7 +27,7 @@ class Moment:
     lab: Lab
     state: State
     records: Sequence[Recorded]
-    wording: None = None
+    strategy: Compacting | None = None
     partial: None = None
     failure: None = None
 
@@ -105,7 +106,7 @@ async def moment_of(session: Session, at: int) -> Moment:
     known = [*session.state.history, *(made.summary for made in session.state.compactions)]
     numbered = ((each.seq, each.event) for each in records)
     state = await asyncio.to_thread(lambda: fold(numbered, {entry.seq: entry for entry in known}))
-    return Moment(session.id, session.lab, state, records)
+    return Moment(session.id, session.lab, state, records, session.strategy)
 
 
 def steps_of(shown: Shown, live: Shown) -> Steps:

@@ -15,9 +15,11 @@ from web.settings_file import FileSettings, read_settings
 from web.words import Language
 
 LAB = "07"
-# No turn at all, or no time to answer, would end every task before it began.
-LEAST = {"step_limit": 1, "approval_seconds": 1}
-MOST = {"confirm_summary": 1}
+# Switches and no numbers, although they are kept as such: 1 is on.
+SWITCHES = ("confirm_summary", "keep_demands", "count_simply", "decide_anew", "resume_by_itself")
+# No turn at all, or no time to answer, would end every task before it began; no share is larger than the whole.
+LEAST = {"step_limit": 1, "approval_seconds": 1, "compress_at": 1}
+MOST = dict.fromkeys(SWITCHES, 1) | {"compress_at": 100}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,7 @@ def decide(options: argparse.Namespace, labs: Mapping[str, Lab], *, faults: Coll
     if not source.is_dir():
         raise Problem("no_folder", folder=source)
     own = DEFAULTS.keys() | {name for number in (BASE_LAB, *extensions, lab.number) for name in labs[number].settings}
-    given = [(str(options.settings), name, number) for name, number in file.settings.items()] + options.given
+    given = [*_numbers(options, file, lab), *options.given]
     for place, name, number in given:
         _check(place, name, number, own, lab)
     return Chosen(
@@ -71,6 +73,30 @@ def _check(place: str, name: str, number: int | None, known: Collection[str], la
     low, top = LEAST.get(name, 0), MOST.get(name, SETTING_MAX)
     if number is None or not low <= number <= top:
         raise Problem("setting_range", place=place, name=name, low=low, top=top)
+
+
+def _numbers(options: argparse.Namespace, file: FileSettings, lab: Lab) -> list[tuple[str, str, int]]:
+    """Return what a preset and a file set, as (place, name, number); of two for one name the later counts."""
+    place, asked = str(options.settings), "--preset"
+    layers = (
+        (place, _preset(place, file.preset, lab)),
+        (place, file.settings),
+        (asked, _preset(asked, options.preset, lab)),
+    )
+    return [(where, name, number) for where, numbers in layers for name, number in numbers.items()]
+
+
+def _preset(place: str, name: str | None, lab: Lab) -> Mapping[str, int]:
+    """Return the numbers of the lab's preset of this name, none for no name. Problem: there is no such preset."""
+    if not name:
+        return {}
+    found = next((each for each in lab.presets if each.id == name), None)
+    if found is None:
+        if not lab.presets:
+            raise Problem("preset_none", place=place, lab=lab.number)
+        known = ", ".join(each.id for each in lab.presets)
+        raise Problem("preset_unknown", place=place, name=name, lab=lab.number, known=known)
+    return found.settings
 
 
 def _fault(options: argparse.Namespace, file: FileSettings, known: Collection[str]) -> str:

@@ -5,25 +5,35 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from harness.accounting import Anchor, NoUsage, anchor, window_of
 from harness.by_hand import SETTING_MAX
 from harness.records import CallRecord
-from harness.replay import State
 from harness.sizes import Size
-from web import chart
-from web.figures import Anchor, Boundary, NoUsage, Part, anchor, borders, boundary, parts_of
+from web import chart, turns_chart
+from web.figures import Boundary, Part, borders, boundary, limits, parts_of, planned
+from web.links import Links
 from web.lost import LostView, lost_view
+from web.message_lines import MessageLines, message_lines
+from web.presets import PresetView, presets_of
 from web.request_view import RequestView, request_view
 from web.shown import Shown
+from web.threshold import Threshold, threshold_of
 from web.units import Unit, call_value
 from web.viewer import Viewer
 
 # A slider has about so many places; their distance is a round number of characters.
 SLIDER_PLACES = 100
+# So many pinned messages are named; there is one, or a few more where calls wait for their results.
+PINNED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Everything that the panel and the meter show. `window` is in tokens; None where nobody knows it."""
+    """Everything that the panel and the meter show. `window` is in tokens; None where nobody knows it.
+
+    boundary, threshold: what a strategy for finished tasks, or one for the whole request, would do next; at most one
+    is there. stopped: why nothing is compacted by itself now, as a code, or "". presets: the lab's, to choose from.
+    """
 
     parts: list[Part]
     total: Size
@@ -38,12 +48,21 @@ class Panel:
     calls: int
     largest: CallRecord | None
     boundary: Boundary | None
+    threshold: Threshold | None
+    pinned: MessageLines | None
+    stopped: str
+    presets: tuple[PresetView, ...]
     gauge: chart.Gauge | None
-    turns: chart.Turns | None
+    turns: turns_chart.Turns | None
     borders: list[chart.BorderBar]
     borders_top: int
     request: RequestView | None
     lost: LostView | None
+
+    @property
+    def preset(self) -> PresetView | None:
+        """Return the preset that is on, or None where the numbers are a person's own."""
+        return next((each for each in self.presets if each.on), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +83,17 @@ class DryRun:
 def panel_of(session: Shown, viewer: Viewer) -> Panel:
     """Take the figures from the session's state; the charts over turns only where their tab is open."""
     state, over_turns = session.state, viewer.tab == "turns"
-    parts, ahead = parts_of(state.context.totals), boundary(state)
+    parts, ahead, limit = parts_of(state.context.totals), boundary(session), _threshold(session)
     found = borders(session.records, chart.MOST_BARS) if over_turns else []
     bars, top = chart.border_bars(found)
-    window, source = window_of(state)
+    window = window_of(state)
     return Panel(
         parts=parts,
         total=state.context.total,
         segments=chart.stack(parts, viewer.scale, viewer.unit),
         anchor=anchor(state),
-        window=window,
-        window_source=source,
+        window=window.tokens,
+        window_source=window.source,
         compactions=len(state.in_force),
         made=len(state.compactions),
         offline=state.offline,
@@ -82,8 +101,12 @@ def panel_of(session: Shown, viewer: Viewer) -> Panel:
         calls=len(state.calls),
         largest=_largest(state.calls, viewer.unit) if over_turns else None,
         boundary=ahead,
-        gauge=chart.gauge(ahead.measured, ahead.budget) if ahead else None,
-        turns=chart.turns(state, viewer.unit) if over_turns else None,
+        threshold=limit,
+        pinned=message_lines(limit.pinned, Links(session, viewer), PINNED) if limit else None,
+        stopped=state.breaker.open if session.strategy else "",
+        presets=presets_of(session.lab, state.settings, viewer.language),
+        gauge=_gauge(ahead, limit),
+        turns=_turns(session, viewer) if over_turns else None,
         borders=bars,
         borders_top=top,
         request=request_view(session, viewer) if viewer.tab == "diff" else None,
@@ -91,11 +114,20 @@ def panel_of(session: Shown, viewer: Viewer) -> Panel:
     )
 
 
-def window_of(state: State) -> tuple[int | None, str]:
-    """Return the window in tokens and who says so: the session's setting, else the model; None where nobody knows."""
-    if window := state.settings.get("window", 0):
-        return window, "setting"
-    return (state.model.window, state.model.window_source) if state.model else (None, "")
+def _threshold(session: Shown) -> Threshold | None:
+    found = planned(session)
+    return threshold_of(session.state, *found) if found and found[0].scope == "request" else None
+
+
+def _gauge(ahead: Boundary | None, limit: Threshold | None) -> chart.Gauge | None:
+    if limit:
+        return chart.gauge(limit.plan.measured, limit.plan.budget, limit.window.tokens, limit.levels)
+    return chart.gauge(ahead.measured, ahead.budget) if ahead else None
+
+
+def _turns(session: Shown, viewer: Viewer) -> turns_chart.Turns:
+    measured = limits(session.records, session.state.calls[-chart.MOST_BARS :])
+    return turns_chart.turns(session.state, viewer.unit, measured)
 
 
 def _largest(calls: Sequence[CallRecord], unit: Unit) -> CallRecord | None:
@@ -114,5 +146,5 @@ def dry_run_of(session: Shown, ahead: Boundary | None) -> DryRun:
 
 def render_dry_run(session: Shown, viewer: Viewer, budget: int) -> Markup:
     """Return the form that says what `budget` characters would do at the next task border, and applies it."""
-    dry = dry_run_of(session, boundary(session.state, budget))
+    dry = dry_run_of(session, boundary(session, budget))
     return viewer.block("session.html", "dry_run", dry=dry, session_id=session.id)

@@ -8,14 +8,24 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from harness import events as e
 from harness.context import Entry
 from harness.journal import Recorded
-from web.details import CompactionDetail, Detail
+from web.decided import CheckpointDetail, DecidedDetail, EndDetail, MeasuredDetail, RefusedDetail, UndoneDetail
+from web.details import CallDetail, CompactionDetail, PartialDetail, telling_line
+
+Detail = (
+    CallDetail | CompactionDetail | PartialDetail | DecidedDetail | MeasuredDetail | RefusedDetail | UndoneDetail
+    | CheckpointDetail | EndDetail
+)  # fmt: skip
 
 # The header and the guide show what these say.
 INVISIBLE = (e.SessionStarted, e.SessionNamed, e.Ticked)
+# Where a message stands against the line of the cut point: "" as the line says; still in the context although it
+# stands above; or no longer in it although it stands below.
+Place = Literal["", "stays", "left"]
 # Rows that say that something went wrong are shown in every view.
 TROUBLE = (e.ModelCallFailed, e.CompactionRefused, e.HookFailed)
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -39,7 +49,8 @@ class Cut:
 class Row:
     """One row. `entry` is its message in the history, if it has one. live: what it shows is going on now.
 
-    Whether it is still in the context is not said here: the line of the cut point below it shows that.
+    Whether it is still in the context is said by the line of the cut point, and by `place` where that is not enough.
+    read: its message as it stands in the context now. sent: what stands in the place of a tool's result, or "".
     """
 
     id: str
@@ -50,6 +61,9 @@ class Row:
     live: bool = False
     offline: bool = False
     detail: Detail | None = None
+    place: Place = ""
+    read: Entry | None = None
+    sent: str = ""
 
     @property
     def name(self) -> str:
@@ -60,6 +74,20 @@ class Row:
     def undone(self) -> bool:
         """Whether this is a compaction that a person took back."""
         return isinstance(self.detail, CompactionDetail) and self.detail.undone
+
+    @property
+    def sent_line(self) -> str:
+        """Return the line that says most of what stands in the place of a tool's result."""
+        return telling_line(self.sent)
+
+
+def is_invisible(event: e.Event) -> bool:
+    """Whether an event has no row: also results that were looked at and all left as they are."""
+    match event:
+        case e.ResultsDecided(decisions=decisions):
+            return not event.anew and not any(each.text or each.detail for each in decisions)
+        case _:
+            return isinstance(event, INVISIBLE)
 
 
 def row_id(recorded: Recorded) -> str:

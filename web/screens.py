@@ -11,7 +11,7 @@ from web.lab_picture import picture_of
 from web.moment import steps_of
 from web.panel import dry_run_of, panel_of
 from web.shown import Shown
-from web.status import failure_line, state_of, status_line
+from web.status import failure_line, may_end_stage, state_of, status_line
 from web.viewer import Viewer
 
 
@@ -69,6 +69,7 @@ def render_session(
         "session.html",
         session_id=session.id,
         state_code=state_of(session),
+        stages=may_end_stage(session),
         header=header_of(session, viewer, sandbox),
         drawer=drawer_of(session, viewer, asked.drawer),
         goal=in_language(lab.goal, viewer.language),
@@ -77,13 +78,13 @@ def render_session(
         groups=samples_of(lab, session.state, viewer.language),
         ticks=ticks_of(live or session, viewer.language),
         picture=picture_of(lab, viewer.language),
-        text=viewer.pages.texts.of(lab, viewer.language),
+        text=viewer.pages.texts.of(lab, viewer.words),
         feed=render_earlier(session, viewer, before) if before else render_feed(session, viewer),
         past=past_of(session, viewer, before) if before else "",
         older=bool(before),
         panel=panel,
         steps=steps_of(session, live or session),
-        dry=dry_run_of(session, panel.boundary if asked.dry is None else boundary(session.state, asked.dry)),
+        dry=dry_run_of(session, panel.boundary if asked.dry is None else boundary(session, asked.dry)),
         hand=hand_view(session, viewer, kept(asked.keep)),
         hand_open=asked.keep is not None,
         status=status_line(session, viewer),

@@ -67,6 +67,8 @@ def _line(info: SessionInfo, labs: Mapping[str, Lab], viewer: Viewer) -> Session
     def named(number: str) -> str:
         return f"{number} · {in_language(labs[number].title, viewer.language)}" if number in labs else number
 
+    # What a file brought along was forked elsewhere, unless that session is here.
+    fork = info.fork if info.parent_there or info.file is None else None
     return SessionLine(
         id=info.id,
         given=info.name,
@@ -80,8 +82,8 @@ def _line(info: SessionInfo, labs: Mapping[str, Lab], viewer: Viewer) -> Session
         in_force=info.compactions - info.undone,
         compactions=info.compactions,
         largest=info.largest,
-        forked_after=info.fork.task if info.fork else None,
-        parent=info.fork.session if info.fork and info.parent_there else "",
+        forked_after=fork.task if fork else None,
+        parent=fork.session if fork and info.parent_there else "",
         file=info.file,
     )
 

@@ -1,4 +1,4 @@
-"""What a person changes in the settings drawer: numbers, extensions, the fault to act out; and the file of them all.
+"""What a person changes in the settings drawer: a preset, numbers, extensions, a fault; and the file of them all.
 
 A form of htmx gets its own part of the drawer back; a plain form leads to the page with the drawer open.
 """
@@ -45,6 +45,21 @@ async def change_numbers(request: Request) -> Response:
     return _changed(request, session, "drawer-numbers", before)
 
 
+async def choose_preset(request: Request) -> Response:
+    """POST /s/{session}/preset: `preset` by its id. All of its numbers are taken, or none."""
+    session, wanted = await open_session(request), request.state.form.get("preset", "")
+    preset = next((each for each in session.lab.presets if each.id == wanted), None)
+    if preset is None:
+        raise PageError(404, "no_preset")
+    wrong = [why for name, value in preset.settings.items() if (why := _wrong(session, name, value))]
+    if wrong:
+        raise PageError(409, "preset_busy") if "running" in wrong else PageError(422, "preset_range")
+    before = len(session.records)
+    for name, value in preset.settings.items():
+        by_hand.change_setting(session, name, value)
+    return _changed(request, session, "drawer-presets", before)
+
+
 async def change_extensions(request: Request) -> Response:
     """POST /s/{session}/extensions: `lab-NN`, which is on, for each lab that is to be on."""
     session, site = await open_session(request), site_of(request)
@@ -85,7 +100,8 @@ async def settings_file(request: Request) -> Response:
 
 def _wrong(session: Session, name: str, value: int | None) -> Wrong | None:
     """Return why a setting cannot have this value now, or None where it can."""
-    if value is None or not LEAST.get(name, 0) <= value <= MOST.get(name, SETTING_MAX):
+    known = name in session.state.settings
+    if value is None or not known or not LEAST.get(name, 0) <= value <= MOST.get(name, SETTING_MAX):
         return "range"
     if name == "window" and value != session.state.settings[name] and session.status != "idle":
         return "running"

@@ -12,7 +12,7 @@ from harness.problems import Problem
 from web.settings import TextSize, Theme
 from web.words import LANGUAGES, Language, Words
 
-NAMES = ("lab", "extensions", "fault", "language", "theme", "text_size")
+NAMES = ("lab", "extensions", "preset", "fault", "language", "theme", "text_size")
 ONE_OF: dict[str, tuple[str, ...]] = {
     "language": LANGUAGES, "theme": get_args(Theme), "text_size": get_args(TextSize),
 }  # fmt: skip
@@ -20,10 +20,14 @@ ONE_OF: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSettings:
-    """What a settings file says; None where it says nothing. `settings` are a session's whole numbers by name."""
+    """What a settings file says; None where it says nothing.
+
+    preset: the lab's numbers to begin with, by its id, or "". `settings` are a session's whole numbers by name.
+    """
 
     lab: str | None = None
     extensions: tuple[str, ...] | None = None
+    preset: str | None = None
     fault: str | None = None
     language: Language | None = None
     theme: Theme | None = None

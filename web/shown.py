@@ -1,11 +1,11 @@
 """What a page needs to know of a session. `harness.session.Session` is one; a test folds events into another."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal, Protocol
 
 from harness.discovery import Lab
 from harness.events import ApprovalRequested, SummaryProposed
+from harness.hooks import Compacting
 from harness.journal import Recorded
 from harness.problems import Problem
 from harness.replay import State
@@ -35,7 +35,7 @@ class Shown(Protocol):
     @property
     def partial(self) -> tuple[int, str, str] | None: ...
     @property
-    def wording(self) -> Path | None: ...
+    def strategy(self) -> Compacting | None: ...
     @property
     def committed(self) -> int: ...
     @property

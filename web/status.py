@@ -5,6 +5,7 @@ from typing import Literal
 from markupsafe import Markup
 
 from harness import events as e
+from harness.stages import has_stages
 from web.shown import Shown
 from web.units import sized
 from web.viewer import Viewer
@@ -18,6 +19,11 @@ ENDS = (e.TaskEnded, e.ContextCompacted, e.CompactionRefused, e.CompactionUndone
 def state_of(session: Shown) -> Literal["idle", "running", "waiting"]:
     """Return what the session does now. When nothing can be recorded any more, nothing goes on."""
     return "idle" if session.failure else session.status
+
+
+def may_end_stage(session: Shown) -> bool:
+    """Whether a person may mark the end of a stage: a task has begun, and something compacts there."""
+    return bool(session.state.tasks) and session.strategy is not None and has_stages(session.state)
 
 
 def failure_line(session: Shown, words: Words) -> Markup:
@@ -75,7 +81,9 @@ def _running(event: e.Event, words: Words) -> Markup | None:
             return words.t("status.tool", tool=name)
         case e.SummaryCallStarted():
             return words.t("status.summary")
-        case e.TaskStarted() | e.ToolEnded() | e.ModelCallEnded() | e.CompactionAsked() | e.SummaryAnswered():
+        case e.TaskStarted() | e.TaskResumed() | e.CompactionAsked() | e.SummaryAnswered():
+            return words.t("status.running")
+        case e.ToolEnded() | e.ModelCallEnded():
             return words.t("status.running")
         case _:
             return None

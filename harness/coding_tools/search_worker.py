@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.coding_tools.text_file import NotText, load
+from harness.result_events import FOLDER
 from harness.workspace import is_protected
 
 MAX_FILE_BYTES = 5_000_000
 MAX_LINES = 200
 _LINE_CHARS = 300
-_LEFT_OUT = frozenset({".venv", "node_modules", "__pycache__"})
+_LEFT_OUT = frozenset({".venv", "node_modules", "__pycache__", FOLDER})
 
 
 def main() -> None:

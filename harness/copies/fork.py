@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.copies import snapshots
-from harness.events import SessionForked, SessionImported, TaskEnded, TaskStarted
+from harness.events import CheckpointSaved, SessionForked, SessionImported, TaskEnded, TaskStarted
 from harness.library import Library
 from harness.problems import Problem
 from harness.recorded import Recorded
@@ -40,7 +40,8 @@ def _until_end_of(task: int, session: Session) -> list[Recorded]:
     if task == 0:
         first = next((each.seq for each in records if isinstance(each.event, TaskStarted)), len(records) + 1)
         return records[: first - 1]
-    for recorded in records:
+    # A task that was resumed after its end has several; the files are those of the last.
+    for recorded in reversed(records):
         if isinstance(recorded.event, TaskEnded) and recorded.event.task == task:
             return records[: recorded.seq]
     if any(each.task == task for each in session.state.tasks):
@@ -53,7 +54,9 @@ def _write(library: Library, session_id: str, records: list[Recorded], store: Pa
     workspace = library.folder(session_id)
     try:
         snapshots.restore(store, task, workspace)
-        snapshots.share(store, snapshots.store_of(workspace), task)
+        saved = (each.event for each in records if isinstance(each.event, CheckpointSaved))
+        steps = {each.workspace for each in saved if each.task == task and each.workspace}
+        snapshots.share(store, snapshots.store_of(workspace), task, steps)
         library.journal.store(session_id, records)
     except Exception as error:
         shutil.rmtree(workspace.parent, ignore_errors=True)

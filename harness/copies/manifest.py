@@ -1,4 +1,7 @@
-"""What a snapshot holds, as one small JSON file: the entries of a folder, or why there are none. Reads no workspace."""
+"""What a snapshot holds, as one small JSON file: the entries of a folder, or why there are none. Reads no workspace.
+
+A snapshot is named by the task at whose end it was taken, a number, or by a text such as "checkpoint-3".
+"""
 
 import json
 from dataclasses import astuple, dataclass
@@ -8,6 +11,7 @@ from typing import Literal
 from harness.copies.contents import new_file
 
 Kind = Literal["file", "folder", "link"]
+Name = int | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +45,28 @@ class Manifest:
     failed: str = ""
 
 
-def save(store: Path, task: int, manifest: Manifest) -> None:
-    """Write the manifest of the end of `task`. OSError: it cannot be written, and an older one stays."""
+def save(store: Path, name: Name, manifest: Manifest) -> None:
+    """Write the manifest of the snapshot `name`. OSError: it cannot be written, and an older one stays."""
     rows = [astuple(entry) for entry in manifest.entries]
     body = {"root": manifest.root, "taken": manifest.taken, "entries": rows, "failed": manifest.failed}
-    with new_file(_place(store, task)) as writer:
+    with new_file(_place(store, name)) as writer:
         # Names that are no UTF-8 come through as escapes.
         writer.write(json.dumps(body, ensure_ascii=True).encode("ascii"))
 
 
-def load(store: Path, task: int) -> Manifest | None:
-    """Return the manifest of the end of `task`, or None: there is none that can be read."""
+def load(store: Path, name: Name) -> Manifest | None:
+    """Return the manifest of the snapshot `name`, or None: there is none that can be read."""
     try:
-        body = json.loads(_place(store, task).read_bytes())
+        body = json.loads(_place(store, name).read_bytes())
         entries = tuple(Entry(*row) for row in body["entries"])
         return Manifest(body["root"], body["taken"], entries, body["failed"])
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
-def forget(store: Path, task: int) -> None:
-    """Remove the manifest of the end of `task`. OSError: there is none, or it cannot be removed."""
-    _place(store, task).unlink()
+def forget(store: Path, name: Name) -> None:
+    """Remove the manifest of the snapshot `name`. OSError: there is none, or it cannot be removed."""
+    _place(store, name).unlink()
 
 
 def tasks(store: Path) -> list[int]:
@@ -70,5 +74,5 @@ def tasks(store: Path) -> list[int]:
     return sorted((int(path.stem) for path in store.glob("*.json") if path.stem.isdecimal()), reverse=True)
 
 
-def _place(store: Path, task: int) -> Path:
-    return store / f"{task}.json"
+def _place(store: Path, name: Name) -> Path:
+    return store / f"{name}.json"

@@ -8,14 +8,12 @@ from dataclasses import fields, is_dataclass
 
 from harness import events as e
 from harness.by_hand import SETTING_MAX
-from harness.compaction import Plan, refusal
-from harness.context import make_entry
+from harness.exchange.changes_fit import cut_fits, decisions_fit, is_summary_call, projection_fits
 from harness.exchange.session_file import MOST
-from harness.messages import SummaryMessage
+from harness.exchange.steps_fit import checkpoint_fits, resume_fits, stage_fits
 from harness.offline import FAULTS
 from harness.recorded import Recorded
 from harness.replay import State
-from harness.tokens import size_of_message
 
 # Events from a model call to the last one of its row, results included. A call of a tool has four, a person may click
 # on while it runs, and each event may fail an extension's hook: a reply of a hundred calls comes to less than 1,000.
@@ -93,38 +91,35 @@ def _in_task(state: State, event: e.Event) -> bool:
         case e.ApprovalRequested() | e.ApprovalAnswered() | e.ToolStarted() | e.ToolEnded():
             asked = state.unanswered.get(event.call_id)
             return asked is not None and (asked.name, asked.arguments) == (event.name, event.arguments)
+        case e.StageEnded():
+            return stage_fits(state, event)
         case _ if state.unanswered:
             return False
+        case e.CheckpointSaved():
+            return checkpoint_fits(state, event)
+        case e.TaskResumed():
+            return resume_fits(state, event)
         case e.ModelCallStarted():
-            return running is not None and call == len(state.calls) + 1
+            return running is not None and call == len(state.calls) + 1 and projection_fits(state, event)
         case e.SummaryCallStarted():
             return all(map(_is_message, event.messages)) and call == len(state.calls) + 1
         case e.ModelCallEnded() | e.ModelCallFailed() | e.SummaryCallEnded():
             purpose = "summary" if isinstance(event, e.SummaryCallEnded) else "turn"
             new = {each.id for each in getattr(event, "calls", ())}
             unique = len(new) == len(getattr(event, "calls", ())) and not new & state.call_ids
-            return last is not None and (last.call, last.purpose, last.usage) == (call, purpose, None) and unique
+            # What a kill cut short gets no reply any more.
+            there = last is not None and last.seq > state.resumed.seq
+            return there and (last.call, last.purpose, last.usage) == (call, purpose, None) and unique
         case e.SummaryProposed() | e.SummaryAnswered():
-            return _is_summary_call(state, call)
-        case e.TaskEnded():
+            return is_summary_call(state, call)
+        case e.TaskEnded() | e.ContextMeasured():
             return running is not None
+        case e.ResultsDecided():
+            return running is not None and decisions_fit(state, event)
         case e.ContextCompacted():
-            return event.number == len(state.compactions) + 1 and _cut_fits(state, event)
+            return event.number == len(state.compactions) + 1 and cut_fits(state, event)
         case _:
             return True
-
-
-def _cut_fits(state: State, event: e.ContextCompacted) -> bool:
-    """Whether the compaction keeps the rules that hold for every strategy, and removes what it says."""
-    named = (event.strategy, event.trigger, event.unit, event.budget, event.measured)
-    plan, running = Plan(*named, event.removed, event.kept), state.running_task()
-    summary = make_entry(0, event.task, SummaryMessage(event.preface, event.summary), size_of_message)
-    broken = refusal(state.context, plan, summary, request=running.seq if running else 0)
-    return not broken and plan.cut == event.cut and all(_is_summary_call(state, call) for call in event.calls)
-
-
-def _is_summary_call(state: State, call: int) -> bool:
-    return 0 < call <= len(state.calls) and state.calls[call - 1].purpose == "summary"
 
 
 def _is_tool(tool: Mapping[str, object]) -> bool:

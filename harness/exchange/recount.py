@@ -2,22 +2,19 @@
 
 What comes through could have been recorded here: each event stands where it can, each request that is said to have
 been sent is the one that the fold gives, and each size is the size of what it is said of. What only a provider, a
-person or a clock can know is taken as told. An extension that changed requests on their way (`before_send`) leaves
-some that cannot be rebuilt, so its sessions do not come through.
+person, a clock or a lab can know is taken as told.
 """
 
 from collections.abc import Iterable, Mapping
 
 from harness import events as e
-from harness.compaction import plan_boundary
 from harness.discovery import BASE_LAB, Lab
+from harness.exchange.figures import Before, counted
 from harness.exchange.in_place import in_place, in_range
 from harness.problems import Problem
 from harness.recorded import Recorded
 from harness.replay import State
-from harness.request import Request, digest
-from harness.sizes import Size, size_of
-from harness.tokens import size_of_message
+from harness.sizes import Size
 
 # What is joined and hashed anew, in characters: a file must not keep the server busy for hours.
 MOST_WORK = 500_000_000
@@ -36,9 +33,9 @@ def recount(lines: Iterable[tuple[int, Recorded]], labs: Mapping[str, Lab]) -> l
             _check_labs(state, event, labs, line)
             if not in_place(state, recorded):
                 raise Problem("import_order", line=line, kind=kind)
-            before = state.context.total
+            before = Before.of(state, event)
             state.apply(recorded.seq, event)
-            if not _counted(state, event, before):
+            if not counted(state, event, before):
                 raise Problem("import_figures", line=line, kind=kind)
         except Problem:
             raise
@@ -61,38 +58,16 @@ def _check_labs(state: State, event: e.Event, labs: Mapping[str, Lab], line: int
         raise Problem("import_settings", line=line)
 
 
-def _counted(state: State, event: e.Event, before: Size) -> bool:
-    """Whether what `event` counts is what is counted here, once it is folded in. before: the request until then."""
-    context, model = state.context, state.model.model if state.model else ""
-    unit = "tokens" if getattr(event, "unit", "") == "tokens" else "chars"
-    match event:
-        case e.ModelCallStarted():
-            counted = context.totals, len(context.entries) + 1, context.digest(model)
-            return (event.parts, event.messages, event.digest) == counted
-        case e.SummaryCallStarted():
-            size = sum(map(size_of_message, event.messages), Size())
-            return (event.size, event.digest) == (size, digest(Request(model, event.messages, (), event.max_tokens)))
-        case e.BoundaryMeasured(strategy="task boundary"):
-            plan = plan_boundary(context, task=event.task, budget=event.budget)
-            outcome = "past" if plan.past else "within" if plan.removed else "none"
-            return (event.measured, event.unit, event.outcome) == (plan.measured, plan.unit, outcome)
-        case e.ContextCompacted():
-            made = state.compactions[-1]
-            rest = size_of(entry for entry in made.removed if entry.category != "summary")
-            after, measured = (getattr(size, unit) for size in (made.summary.size, rest))
-            own = event.strategy != "task boundary" or event.measured == measured
-            return (event.before, event.after, event.measured_after) == (before, context.total, after) and own
-        case e.CompactionUndone():
-            return (event.before, event.after) == (before, context.total)
-        case _:
-            return True
-
-
 def _work(state: State, event: e.Event) -> int:
     """Return about how many characters are joined and hashed anew for this event."""
     match event:
-        case e.InstructionsSet() | e.ContextCompacted() | e.CompactionUndone() | e.BoundaryMeasured():
+        case (
+            e.InstructionsSet() | e.ContextCompacted() | e.CompactionUndone() | e.BoundaryMeasured()
+            | e.ResultsDecided() | e.ModelCallStarted(projected=(_, *_))
+        ):  # fmt: skip
             return state.context.total.chars + 100 * (len(state.context.entries) + len(state.compactions))
+        case e.TaskResumed():
+            return state.context.total.chars + len(state.context.entries) * (100 + state.changes)
         case e.ModelCallStarted():
             return state.context.totals.get("tools", Size()).chars
         case _:

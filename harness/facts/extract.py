@@ -53,6 +53,11 @@ def facts_in(text: str, *, of_user: bool = True) -> tuple[Fact, ...]:
     return tuple(once.values())
 
 
+def demands_in(text: str) -> tuple[Fact, ...]:
+    """Return only the demands of a text that a user wrote, in order."""
+    return tuple(_demands(text, of_user=True))
+
+
 def fact(kind: Kind, text: str, start: int = 0) -> Fact:
     """Return one fact with its key, from which is taken only what makes no difference."""
     match kind:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.context import Entry
 from harness.facts.extract import Fact, Kind, fact, facts_in
-from harness.messages import AssistantMessage, UserMessage
+from harness.messages import AssistantMessage, SummaryMessage, UserMessage
 from harness.sizes import Category
 
 Key = tuple[Kind, str]
@@ -39,6 +39,8 @@ def texts_of(entry: Entry) -> Iterator[tuple[str, str]]:
     """Yield every text of a message that facts are taken from, with the name of the argument that it is or ""."""
     message = entry.message
     yield "", message.text
+    if isinstance(message, SummaryMessage):
+        yield "", message.beside
     if isinstance(message, AssistantMessage):
         yield "", message.reasoning
         for call in message.calls:

@@ -62,7 +62,7 @@ class Assembly:
     def add(self, chunk: Mapping[str, Any]) -> list[Delta]:
         """Take one chunk; return the new pieces of text and reasoning, in order. Odd parts are skipped."""
         self.chunks += 1
-        usage = read_usage(chunk.get("usage"))
+        usage = read_usage(chunk.get("usage"), chunk.get("timings"))
         if usage != Usage():
             self.usage = usage
         deltas: list[Delta] = []

@@ -25,6 +25,17 @@ _KNOWN = {
     "o3": 200_000,
     "o4-mini": 200_000,
 }
+# The most tokens of one reply, from the same pages; of a model that is not here nobody knows it.
+_REPLIES = {
+    "gpt-3.5-turbo": 4_096,
+    "gpt-4-turbo": 4_096,
+    "gpt-4o": 16_384,
+    "gpt-4.1": 32_768,
+    "gpt-5": 128_000,
+    "o1": 100_000,
+    "o3": 100_000,
+    "o4-mini": 100_000,
+}
 # Where servers put it: vLLM, SGLang; OpenRouter; LM Studio; llama.cpp (inside `meta`, what is in force first).
 _NAMES = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx", "n_ctx_train")
 
@@ -66,8 +77,16 @@ def window_of(model: str, listed: tuple[Listed, ...], *, known: bool) -> tuple[i
     for each in listed:
         if each.id == model and each.window:
             return each.window, "listed"
-    if known:
-        fitting = [name for name in _KNOWN if model.startswith(name)]
-        if fitting:
-            return _KNOWN[max(fitting, key=len)], "table"
+    if known and (window := _of_name(_KNOWN, model)):
+        return window, "table"
     return DEFAULT_WINDOW, "default"
+
+
+def most_reply(model: str) -> int | None:
+    """Return the most tokens that one reply of a hosted model may have; None where nobody knows."""
+    return _of_name(_REPLIES, model)
+
+
+def _of_name(table: Mapping[str, int], model: str) -> int | None:
+    fitting = [name for name in table if model.startswith(name)]
+    return table[max(fitting, key=len)] if fitting else None

@@ -1,9 +1,12 @@
 // Keeps the preview of a compaction by hand true: it is asked for again when it is opened, and when the context has
 // changed while it is open.
 export function watchPreview() {
-  const meter = () => document.querySelector("#meter")?.textContent;
+  const meter = () => {
+    const shown = document.querySelector("#meter");
+    return `${shown?.dataset.cut} ${shown?.textContent}`;
+  };
   const refresh = () => {
-    const chosen = document.querySelector("#by-hand[open] input[name=keep]:checked");
+    const chosen = document.querySelector("#by-hand[open] [data-preview]:is(:checked, [type=hidden])");
     if (chosen) window.htmx?.trigger(chosen, "refresh");
   };
   let known = meter();
