@@ -5,7 +5,7 @@ Each is an event. What cannot be done is refused before anything is recorded.
 
 from harness import events as e
 from harness.compacting import Job, carry_out
-from harness.compaction import Plan, parts_of
+from harness.compaction import Plan, has_news, parts_of
 from harness.hooks import Compacting
 from harness.messages import clean
 from harness.problems import Problem
@@ -53,7 +53,7 @@ def plan_by_hand(strategy: Compacting, state: State, keep: int) -> tuple[Plan, J
 
 def cuts(state: State, plan: Plan) -> bool:
     """Whether `plan` would take away more than an earlier summary."""
-    return any(entry.category != "summary" for entry in parts_of(state.context, plan)[0])
+    return has_news(parts_of(state.context, plan)[0])
 
 
 def compact_now(session: Session, *, focus: str, keep: int, cut: int, language: str) -> None:

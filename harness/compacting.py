@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.agent import Agent
 from harness.breaker import TOLD
-from harness.compaction import Plan, Summary, parts_of
+from harness.compaction import Plan, Summary, has_news, parts_of
 from harness.context import Entry
 from harness.demands import demands_block, demands_of
 from harness.replay import State
@@ -69,10 +69,10 @@ def _would_help(state: State, plan: Plan, job: Job) -> bool:
 
 def _not_worth(state: State, plan: Plan, job: Job) -> str:
     """Return why a call for a summary would be wasted, as a code, or ""."""
-    gone = set(plan.removed)
-    if all(entry.category == "summary" for entry in state.context.entries if entry.seq in gone):
+    removed, _ = parts_of(state.context, plan)
+    if not has_news(removed):
         return "nothing_to_cut"
-    return "little_gain" if job.least and size_of(parts_of(state.context, plan)[0]).tokens < job.least else ""
+    return "little_gain" if job.least and size_of(removed).tokens < job.least else ""
 
 
 async def carry_out(agent: Agent, plan: Plan, job: Job, *, focus: str = "", language: str = "") -> None:

@@ -3,7 +3,7 @@
 A plan says what would be removed; `refusal` holds every strategy to the same rules before anything changes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.compaction_events import Scope, Unit
@@ -89,6 +89,11 @@ def parts_of(context: Context, plan: Plan) -> tuple[list[Entry], list[Entry]]:
     return [e for e in entries if e.seq in gone], [e for e in entries if e.seq not in gone]
 
 
+def has_news(removed: Iterable[Entry]) -> bool:
+    """Whether there is more to summarise than an earlier summary."""
+    return any(entry.category != "summary" for entry in removed)
+
+
 def refusal(context: Context, plan: Plan, summary: Entry, *, request: int = 0) -> str:
     """Return the code of the rule that `plan` with `summary` would break, or "" if it may take effect.
 
@@ -103,7 +108,7 @@ def refusal(context: Context, plan: Plan, summary: Entry, *, request: int = 0) -
     now = tuple(entry.seq for entry in stays[: len(plan.pinned) + len(plan.kept)])
     if not as_planned or now != (*plan.pinned, *plan.kept):
         return "context_changed"
-    if not any(entry.category != "summary" for entry in removed):
+    if not has_news(removed):
         return "nothing_to_cut"
     if request in plan.removed:
         return "running_task"

@@ -54,8 +54,13 @@ def sweep(root: Path, names: frozenset[str]) -> None:
         folder.rmdir()
 
 
+def writes(decision: Decision) -> bool:
+    """Whether `keep` writes a file for this decision."""
+    return decision.verdict in ("single", "together")
+
+
 def _kept(root: Path | None, decision: Decision, text: str) -> Decision:
-    if decision.verdict not in ("single", "together"):
+    if not writes(decision):
         return decision
     try:
         if root is None:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from harness.accounting import Anchor, Estimate, NoUsage, Window, anchor, estimate, simple_tokens, window_of
 from harness.compacting import Job
-from harness.compaction import Plan, parts_of
+from harness.compaction import Plan, has_news, parts_of
 from harness.context import Entry
 from harness.replay import State
 from harness.sizes import Size, size_of
@@ -63,7 +63,7 @@ class Threshold:
     @property
     def cuts(self) -> bool:
         """Whether more than an earlier summary would be removed."""
-        return any(entry.category != "summary" for entry in self.removed)
+        return has_news(self.removed)
 
     @property
     def little(self) -> bool:

@@ -2,17 +2,17 @@
 ever; past a threshold the older messages become a summary, and what was on the desk stands beside it.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness import budgets, restoring, spills
+from harness import budgets, restoring
 from harness.accounting import estimate, summary_tokens, window_of
 from harness.agent import Agent
 from harness.compacting import Job, act
 from harness.compaction import Plan, plan_cut
 from harness.context import Entry
 from harness.cutting import cut_at, place_of_tail, tail_of
+from harness.deciding import hold
 from harness.rendering import Reading
 from harness.replay import State
 from harness.summary import Asked
@@ -61,9 +61,4 @@ async def before_turn(agent: Agent) -> None:
 async def _decide(agent: Agent) -> None:
     state, limits, anew = agent.state, budgets.Budgets.of(agent.settings), bool(agent.settings["decide_anew"])
     wanted = budgets.decide_anew(state, limits) if anew else budgets.decide(state, limits)
-    if not wanted:
-        return
-    texts = {each.call_id: state.results[each.call_id].message.text for each in wanted}
-    root = agent.workspace.root if agent.workspace else None
-    # First the files, then the event that names them.
-    agent.decide(await asyncio.to_thread(spills.keep, root, wanted, texts), anew=anew)
+    await hold(agent, wanted, anew=anew)

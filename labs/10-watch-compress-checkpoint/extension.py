@@ -3,16 +3,16 @@
 The triggers: a share of the window, the end of a stage, and a single large result, which is cut at once.
 """
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness import budgets, spills, stages
+from harness import budgets, stages
 from harness.accounting import estimate, summary_tokens, window_of
 from harness.agent import Agent
 from harness.compacting import Job, act
 from harness.compaction import Plan, plan_cut
 from harness.cutting import cut_at, place_of_tail, tail_of, tail_of_rounds
+from harness.deciding import hold
 from harness.rendering import Reading
 from harness.replay import State
 from harness.stages import TRIGGER as STAGE
@@ -81,8 +81,4 @@ async def _cut_large_results(agent: Agent) -> None:
     state = agent.state
     # Where results are decided about anew each time, lab 09 does that, with the limit of this lab too.
     wanted = () if agent.settings.get("decide_anew") else budgets.decide(state, budgets.Budgets.of(agent.settings))
-    if wanted:
-        texts = {each.call_id: state.results[each.call_id].message.text for each in wanted}
-        root = agent.workspace.root if agent.workspace else None
-        # First the files, then the event that names them.
-        agent.decide(await asyncio.to_thread(spills.keep, root, wanted, texts))
+    await hold(agent, wanted)
