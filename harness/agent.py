@@ -14,9 +14,9 @@ from harness import checkpoints
 from harness import events as e
 from harness.accounting import estimate, window_of
 from harness.budgets import freed_by
-from harness.compaction import Plan, Summary, parts_of, refusal
+from harness.compaction import Plan, Summary, refusal, size_removed
 from harness.confirmations import Confirmations
-from harness.context import Entry, make_entry
+from harness.context import Entry
 from harness.messages import SummaryMessage
 from harness.model.errors import ModelError
 from harness.model.gateway import Gateway
@@ -25,7 +25,7 @@ from harness.records import TaskRecord
 from harness.replay import State
 from harness.request import Request, digest
 from harness.result_events import Decision
-from harness.sizes import Size, Usage, size_of
+from harness.sizes import Size, Usage
 from harness.tokens import size_of_message
 from harness.workspace import Workspace
 
@@ -169,7 +169,7 @@ class Agent:
             self.refuse(plan, reason)
             return False
         before, model = context.total, self.state.model
-        after = before - size_of(parts_of(context, plan)[0]) + entry.size
+        after = before - size_removed(context, plan) + entry.size
         measured = entry.size if plan.scope == "finished tasks" else after
         self._emit(
             e.ContextCompacted(
@@ -185,7 +185,7 @@ class Agent:
 
     def _entry(self, summary: Summary) -> Entry:
         message = SummaryMessage(summary.preface, summary.text, summary.beside)
-        return make_entry(0, self.task.task, message, size_of_message)
+        return self.state.try_on(self.task.task, message)
 
     def _refusal(self, plan: Plan, summary: Entry) -> str:
         running = self.state.running_task()

@@ -56,9 +56,7 @@ class Breaker:
                 self.failures = self.after(reason) or self.failures
             case e.ContextCompacted(scope="request", trigger=trigger) if trigger != "by hand":
                 # Each of these costs a call before every turn and never gets there: what stays is too large by itself.
-                # By the share that is left, since what was measured may be the provider's count and not ours.
-                left = event.measured * event.after.tokens / event.before.tokens
-                self.judge(event.strategy, still_past=left > event.budget)
+                self.judge(event.strategy, still_past=event.left > event.budget)
             case e.ContextCompacted() | e.CompactionUndone() | e.SettingChanged() | e.ExtensionsChanged():
                 self.failures, self.fruitless, self.told = 0, {}, None
             case _:

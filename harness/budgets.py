@@ -10,7 +10,8 @@ from itertools import islice, takewhile
 
 from harness.context import Entry
 from harness.messages import AssistantMessage, ToolCall, ToolResult
-from harness.preview import reads_back, shortened, stale_note, whole_note
+from harness.preview import shortened, stale_note, whole_note
+from harness.read_back import read_back
 from harness.replay import State
 from harness.result_events import Decision, Verdict
 from harness.sizes import Size, size_of
@@ -66,7 +67,7 @@ def decide(state: State, budgets: Budgets) -> tuple[Decision, ...]:
     numbers = range(len(state.results), 0, -1)
     new = takewhile(lambda each: each[0] not in state.decisions, zip(reversed(state.results), numbers, strict=True))
     turns = given(state, dict(new))
-    fresh = [decision for turn in turns for decision in _of_turn(turn, budgets).values()]
+    fresh = [decision for turn in turns for decision in _of_turn(state, turn, budgets).values()]
     return (*fresh, *(_stale_batch(state, budgets) if budgets.stale_turns else ()))
 
 
@@ -74,7 +75,7 @@ def decide_anew(state: State, budgets: Budgets) -> tuple[Decision, ...]:
     """Return the decisions about all results that differ from those in force, as if none had ever been made."""
     wanted: dict[str, Decision] = {}
     for turn in given(state, {call_id: number for number, call_id in enumerate(state.results, 1)}):
-        made = _of_turn(turn, budgets)
+        made = _of_turn(state, turn, budgets)
         wanted |= {each.message.call_id: _aged(each, made[each.message.call_id], budgets) for each in turn}
     nothing = Decision("", "kept", 0)
     # A result that stays as it came needs no word for it.
@@ -120,9 +121,9 @@ def given(state: State, numbers: Mapping[str, int]) -> list[list[Given]]:
     return alone + turns[::-1]
 
 
-def _of_turn(turn: Sequence[Given], budgets: Budgets) -> dict[str, Decision]:
+def _of_turn(state: State, turn: Sequence[Given], budgets: Budgets) -> dict[str, Decision]:
     """Return the decision about each result of one turn while it is new, by call id."""
-    made = {each.message.call_id: _kept(each) for each in turn}
+    made = {each.message.call_id: _kept(state, each) for each in turn}
     lengths = [decision.chars for decision in made.values()]
     if not (0 < budgets.result_limit < max(lengths) or 0 < budgets.turn_limit < sum(lengths)):
         return made
@@ -142,10 +143,11 @@ def _of_turn(turn: Sequence[Given], budgets: Budgets) -> dict[str, Decision]:
     return made
 
 
-def _kept(each: Given) -> Decision:
+def _kept(state: State, each: Given) -> Decision:
     # What was read back from its file stays: a preview of a preview would lead nowhere.
-    message = each.message
-    return Decision(message.call_id, "kept", len(message.text), "", reads_back(each.call))
+    message, newest = each.message, reversed(state.decisions.values())
+    files = ((made.file, state.results[made.call_id].message.text) for made in newest if made.text and made.file)
+    return Decision(message.call_id, "kept", len(message.text), "", read_back(each.call, message.text, files))
 
 
 def _spilled(each: Given, verdict: Verdict, budgets: Budgets) -> Decision:

@@ -53,6 +53,7 @@ class Changes:
         self.cut_at = 0  # the journal number of the newest compaction or undoing in force: older usage is void
         self._steps: list[Changed] = []
         self._measure, self._known = measure, known
+        self._tried: Entry | None = None
 
     @property
     def in_force(self) -> list[Compaction]:
@@ -82,13 +83,19 @@ class Changes:
         if isinstance(message, ToolResult):
             self.results[message.call_id] = entry
 
+    def try_on(self, task: int, summary: SummaryMessage) -> Entry:
+        """Return the entry that `summary` would be, to be judged; if it comes in it is not measured a second time."""
+        self._tried = make_entry(0, task, summary, self._measure)
+        return self._tried
+
     def compact(self, seq: int, event: e.ContextCompacted) -> None:
         """Put a summary in the place of what the event removes; what is pinned stays, behind the summary."""
-        summary = self._entry(seq, event.task, SummaryMessage(event.preface, event.summary, event.beside))
-        gone = set(event.removed)
-        removed = tuple([entry for entry in self.context.entries if entry.seq in gone])
-        self._put(seq, [summary, *[entry for entry in self.context.entries if entry.seq not in gone]])
-        self.compactions.append(Compaction(seq, event, removed, summary))
+        message, tried = SummaryMessage(event.preface, event.summary, event.beside), self._tried
+        known = tried and tried.message == message
+        summary = replace(tried, seq=seq, task=event.task) if known else self._entry(seq, event.task, message)
+        removed, stays = self.context.parted(event.removed, event.pinned)
+        self._put(seq, [summary, *stays])
+        self.compactions.append(Compaction(seq, event, tuple(removed), summary))
         self.cut_at = seq
 
     def undo(self, seq: int, number: int) -> None:

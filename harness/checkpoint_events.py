@@ -6,11 +6,15 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageEnded:
-    """A stage of the task is over, so that what belongs to it may be summarised. `name` is free text, or ""."""
+    """A stage of the task is over, so that what belongs to it may be summarised. `name` is free text, or "".
+
+    at_once: nothing ran, so that no model call is waited for.
+    """
 
     task: int
     name: str
     by: Literal["agent", "person"]
+    at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

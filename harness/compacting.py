@@ -10,11 +10,10 @@ from pathlib import Path
 
 from harness.agent import Agent
 from harness.breaker import TOLD
-from harness.compaction import Plan, Summary, has_news, parts_of
+from harness.compaction import Plan, Summary, has_news, parts_of, size_removed
 from harness.context import Entry
 from harness.demands import demands_block, demands_of
 from harness.replay import State
-from harness.sizes import size_of
 from harness.summary import Asked, SummaryRefused, write
 from harness.wording import Wording, read_wording
 
@@ -64,15 +63,14 @@ async def act(agent: Agent, plan: Plan, job: Job, *, wanted: bool = False) -> No
 def _would_help(state: State, plan: Plan, job: Job) -> bool:
     """Whether a pass would get below the limit, if its summary is as long as the last one."""
     summary = state.in_force[-1].summary.size.tokens if state.in_force else job.asked.reply_tokens
-    return plan.measured - size_of(parts_of(state.context, plan)[0]).tokens + summary <= plan.budget
+    return plan.measured - size_removed(state.context, plan).tokens + summary <= plan.budget
 
 
 def _not_worth(state: State, plan: Plan, job: Job) -> str:
     """Return why a call for a summary would be wasted, as a code, or ""."""
-    removed, _ = parts_of(state.context, plan)
-    if not has_news(removed):
+    if not has_news(parts_of(state.context, plan)[0]):
         return "nothing_to_cut"
-    return "little_gain" if job.least and size_of(removed).tokens < job.least else ""
+    return "little_gain" if size_removed(state.context, plan).tokens < job.least else ""
 
 
 async def carry_out(agent: Agent, plan: Plan, job: Job, *, focus: str = "", language: str = "") -> None:
@@ -97,7 +95,7 @@ async def _summary(agent: Agent, plan: Plan, job: Job, words: Wording, focus: st
     entries = agent.state.context.entries[: len(plan.removed) + len(plan.pinned)]
     removed, _ = parts_of(agent.state.context, plan)
     written = await write(agent, entries, words, job.asked, focus)
-    summary = _with_beside(agent.state, removed, job, words, written)
+    summary = await _with_beside(agent.state, removed, job, words, written)
     if not agent.settings.get("confirm_summary"):
         return summary
     text = await agent.confirm(plan, summary)
@@ -107,14 +105,15 @@ async def _summary(agent: Agent, plan: Plan, job: Job, words: Wording, focus: st
         return summary
     changed = replace(written, text=text, written=written.text, preface=words.changed)
     # A demand that a person struck out of the text stands beside it now.
-    return _with_beside(agent.state, removed, job, words, changed)
+    return await _with_beside(agent.state, removed, job, words, changed)
 
 
-def _with_beside(state: State, removed: Sequence[Entry], job: Job, words: Wording, summary: Summary) -> Summary:
+async def _with_beside(state: State, removed: Sequence[Entry], job: Job, words: Wording, summary: Summary) -> Summary:
     """Return the summary with what the strategy puts beside it: the user's limits, the restored workplace."""
     in_force = reversed(state.in_force)
     earlier = next((made.event.demands for made in in_force if any(each.seq == made.seq for each in removed)), ())
-    demands = demands_of(removed, earlier) if job.demands else ()
+    # In a thread, since a very long message has not been searched yet.
+    demands = await asyncio.to_thread(demands_of, removed, earlier) if job.demands else ()
     blocks = [demands_block(words.demands, demands, summary.text)]
     if job.beside:
         blocks.append(job.beside(state, removed, words))

@@ -10,7 +10,7 @@ from harness.compaction_events import Scope, Unit
 from harness.context import Context, Entry
 from harness.cutting import Cut
 from harness.messages import AssistantMessage, ToolResult
-from harness.sizes import Usage, size_of
+from harness.sizes import Size, Usage, size_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,8 @@ def plan_boundary(context: Context, *, task: int, budget: int, trigger: str = "t
     """
     before = [entry for entry in context.entries if entry.task < task or entry.category == "summary"]
     kept = context.entries[len(before) :]
-    measured = sum(entry.size.chars for entry in before if entry.category != "summary")
-    seqs = tuple([entry.seq for entry in before]), tuple([entry.seq for entry in kept])
-    return Plan("task boundary", trigger, "characters", budget, measured, *seqs)
+    measured = sum([entry.size.chars for entry in before if entry.category != "summary"])
+    return Plan("task boundary", trigger, "characters", budget, measured, _numbers(before), _numbers(kept))
 
 
 def plan_cut(strategy: str, trigger: str, cut: Cut, *, measured: int, budget: int) -> Plan:
@@ -84,9 +83,12 @@ def plan_cut(strategy: str, trigger: str, cut: Cut, *, measured: int, budget: in
 
 def parts_of(context: Context, plan: Plan) -> tuple[list[Entry], list[Entry]]:
     """Return the entries that `plan` removes, and those that would stay, each in order."""
-    gone = set(plan.removed)
-    entries = context.entries
-    return [e for e in entries if e.seq in gone], [e for e in entries if e.seq not in gone]
+    return context.parted(plan.removed, plan.pinned)
+
+
+def size_removed(context: Context, plan: Plan) -> Size:
+    """Return the size of what `plan` removes: of all messages, which is known, without the few that would stay."""
+    return context.messages - size_of(parts_of(context, plan)[1])
 
 
 def has_news(removed: Iterable[Entry]) -> bool:
@@ -103,10 +105,8 @@ def refusal(context: Context, plan: Plan, summary: Entry, *, request: int = 0) -
         return "summary_empty"
     removed, stays = parts_of(context, plan)
     # A message that came while the summary was written is kept, behind the ones of the plan.
-    behind = context.entries[len(plan.removed) + len(plan.pinned) :]
-    as_planned = len(removed) == len(plan.removed) and stays[len(plan.pinned) :] == behind
-    now = tuple(entry.seq for entry in stays[: len(plan.pinned) + len(plan.kept)])
-    if not as_planned or now != (*plan.pinned, *plan.kept):
+    as_planned = stays[: len(plan.pinned) + len(plan.kept)]
+    if _numbers(removed) != plan.removed or _numbers(as_planned) != (*plan.pinned, *plan.kept):
         return "context_changed"
     if not has_news(removed):
         return "nothing_to_cut"
@@ -114,10 +114,14 @@ def refusal(context: Context, plan: Plan, summary: Entry, *, request: int = 0) -
         return "running_task"
     if not _pairs_stay(removed, stays):
         return "broken_pairs"
-    gone = size_of(removed)
+    gone = size_removed(context, plan)
     if summary.size.chars >= gone.chars or summary.size.tokens >= gone.tokens:
         return "not_smaller"
     return ""
+
+
+def _numbers(entries: Sequence[Entry]) -> tuple[int, ...]:
+    return tuple([entry.seq for entry in entries])
 
 
 def _pairs_stay(removed: Sequence[Entry], stays: Sequence[Entry]) -> bool:

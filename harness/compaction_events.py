@@ -114,6 +114,14 @@ class ContextCompacted:
     beside: str = ""
     demands: tuple[str, ...] = ()
 
+    @property
+    def left(self) -> float:
+        """Return what is left of `measured`, in its unit, by the share of the request that stays.
+
+        What was measured may be the provider's count, and of what stays there is none yet.
+        """
+        return self.measured * self.after.tokens / max(1, self.before.tokens)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionAsked:

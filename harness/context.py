@@ -1,46 +1,58 @@
 """The context: the messages that the next model call will carry, with the size of each part.
 
-Each message is measured and hashed once, when it comes in, so a turn costs the same however long the
-history is. Knows nothing of events; `replay` folds them into it.
+Each message is measured, hashed and searched for demands once, when it comes in, so a turn costs the same however long
+the history is. Knows nothing of events; `replay` folds them into it.
 """
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.facts.extract import Fact, demands_in
 from harness.messages import AssistantMessage, Message, SummaryMessage, ToolResult, UserMessage
 from harness.request import Request, Wire, finish, line, to_wire
 from harness.sizes import Category, Size
 
+# A longer message of a user's is searched for demands only when a summary wants them, and not in the event loop.
+LONG_CHARS = 100_000
+_CATEGORIES: dict[type[Message], Category] = {
+    UserMessage: "user",
+    AssistantMessage: "assistant",
+    ToolResult: "results",
+    SummaryMessage: "summary",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message of the history; `seq` is the journal number of the event that brought it."""
+    """One message of the history; `seq` is the journal number of the event that brought it.
+
+    demands: what a person demands in it; None where that was not looked for when it came in, for its length.
+    """
 
     seq: int
     task: int
     message: Message
     wire: Wire
     size: Size
+    demands: tuple[Fact, ...] | None = ()
 
     @property
     def category(self) -> Category:
         """Return the part of the request that this message belongs to."""
-        match self.message:
-            case UserMessage():
-                return "user"
-            case AssistantMessage():
-                return "assistant"
-            case ToolResult():
-                return "results"
-            case SummaryMessage():
-                return "summary"
+        return _CATEGORIES[type(self.message)]
 
 
 def make_entry(seq: int, task: int, message: Message, measure: Callable[[Wire], Size]) -> Entry:
-    """Build an entry and measure it; `measure` takes the message as it stands on the wire."""
+    """Build an entry, measure it and look for demands; `measure` takes the message as it stands on the wire."""
     wire = to_wire(message)
-    return Entry(seq, task, message, wire, measure(wire))
+    return Entry(seq, task, message, wire, measure(wire), _demands(message))
+
+
+def _demands(message: Message) -> tuple[Fact, ...] | None:
+    if not isinstance(message, UserMessage) or message.author != "user":
+        return ()
+    return demands_in(message.text) if len(message.text) <= LONG_CHARS else None
 
 
 class Context:
@@ -59,6 +71,26 @@ class Context:
     def total(self) -> Size:
         """Return the size of the next request: its messages and its tool definitions."""
         return sum(self.totals.values(), Size())
+
+    @property
+    def messages(self) -> Size:
+        """Return the size of all entries together, which costs the same however many there are."""
+        return sum([size for name, size in self.totals.items() if name not in ("system", "tools")], Size())
+
+    def parted(self, removed: Sequence[int], pinned: Sequence[int]) -> tuple[list[Entry], list[Entry]]:
+        """Return the entries that a cut takes away and those that stay, each in order.
+
+        removed, pinned: journal numbers of all that stands before the cut point, where only what is pinned stays.
+        """
+        place = len(removed) + len(pinned)
+        before, behind = self.entries[:place], self.entries[place:]
+        if not pinned:
+            return before, behind
+        stays = set(pinned)
+        return (
+            [entry for entry in before if entry.seq not in stays],
+            [entry for entry in before if entry.seq in stays] + behind,
+        )
 
     def instruct(self, system: Wire, system_size: Size, tools: tuple[Wire, ...], tools_size: Size) -> None:
         """Set what stands before every message; replaces what was set before."""

@@ -6,6 +6,7 @@ call. Works on entries in any order that a context can have.
 
 from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import dataclass
+from itertools import islice
 
 from harness.context import Entry
 from harness.messages import AssistantMessage, ToolResult
@@ -80,10 +81,11 @@ def tail_of_rounds(rounds: int) -> Callable[[Sequence[Entry]], int]:
     """
 
     def enough(entries: Sequence[Entry]) -> int:
-        replies = [place for place, entry in enumerate(entries) if entry.category == "assistant"]
-        if not rounds or not replies:
+        places = range(len(entries) - 1, -1, -1)
+        replies = list(islice((place for place in places if entries[place].category == "assistant"), rounds))
+        if not replies:
             return max(0, len(entries) - 1)
-        return replies[-rounds] if len(replies) >= rounds else 0
+        return replies[-1] if len(replies) == rounds else 0
 
     return enough
 
@@ -102,8 +104,7 @@ def cut_at(entries: Sequence[Entry], place: int, *, request: int, waiting: Colle
                 entry.seq,
                 *(r.seq for r in before if isinstance(r.message, ToolResult) and r.message.call_id in ids),
             }
-    return Cut(
-        tuple([entry.seq for entry in before if entry.seq not in pinned]),
-        tuple([entry.seq for entry in before if entry.seq in pinned]),
-        tuple([entry.seq for entry in kept]),
-    )
+    numbers = [entry.seq for entry in before]
+    stays = [number for number in numbers if number in pinned]
+    gone = [number for number in numbers if number not in pinned] if stays else numbers
+    return Cut(tuple(gone), tuple(stays), tuple([entry.seq for entry in kept]))

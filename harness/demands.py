@@ -7,16 +7,14 @@ from collections.abc import Iterable, Sequence
 
 from harness.context import Entry
 from harness.facts.extract import demands_in, sentence_key
-from harness.facts.told import is_of_user
 
 
 def demands_of(entries: Iterable[Entry], earlier: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the demands in the users' messages of `entries` behind the `earlier` ones, each once, in order."""
     found = {sentence_key(text): text for text in earlier}
     for entry in entries:
-        if is_of_user(entry):
-            for fact in demands_in(entry.message.text):
-                found.setdefault(fact.key, fact.text)
+        for fact in demands_in(entry.message.text) if entry.demands is None else entry.demands:
+            found.setdefault(fact.key, fact.text)
     return tuple(found.values())
 
 

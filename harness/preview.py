@@ -3,16 +3,12 @@
 The same result always gets the same text: nothing in it depends on time or place.
 """
 
-import json
-import re
 import unicodedata
 
 from harness.messages import ToolCall
-from harness.result_events import FOLDER
 
 # How much of a call's arguments is named again, in characters.
 ARGUMENTS_CHARS = 160
-_FILE = re.compile(re.escape(FOLDER) + r"/[\w.-]+")
 _JOINER = "\u200d"
 # Nobody writes a character of more parts.
 _MOST_PARTS = 32
@@ -38,20 +34,6 @@ def stale_note(tool: str, call: ToolCall | None) -> str:
     arguments = " ".join(call.arguments.split())
     first = whole_characters(arguments, ARGUMENTS_CHARS)
     return f"{said}; if you need the rest, call it again: {first}{'' if first == arguments else ' …'}"
-
-
-def reads_back(call: ToolCall | None) -> str:
-    """Return the file of a whole result that `call` reads, "" where it reads none: its arguments name the folder."""
-    # Most calls have nothing to do with it; JSON may write any of its letters as an escape.
-    if call is None or not (FOLDER in call.arguments or "\\" in call.arguments):
-        return ""
-    try:
-        values = json.loads(call.arguments)
-    except (ValueError, RecursionError):
-        return ""
-    texts = [text for text in values.values() if isinstance(text, str)] if isinstance(values, dict) else []
-    found = (_FILE.search(text) for text in texts)
-    return next((match.group() for match in found if match), "")
 
 
 def whole_characters(text: str, limit: int) -> str:

@@ -43,7 +43,7 @@ def render(entries: Sequence[Entry], reading: Reading, dropped: int = 0) -> tupl
     rest = [entry for entry in entries if entry.category != "summary"]
     gone, rest = rest[:dropped], rest[dropped:]
     text = "\n\n".join(_render(entry, reading) for entry in rest)
-    left_out = sum(_left_out(entry, reading) for entry in rest) + sum(len(entry.message.text) for entry in gone)
+    left_out = sum(_left_out(entry, reading) for entry in rest) + sum(map(_length, gone))
     if gone:
         text = f"[… the oldest {len(gone)} messages left out …]\n\n{text}"
     if reading.whole and (missing := len(text) - reading.whole) > 0:
@@ -78,6 +78,12 @@ def _render(entry: Entry, reading: Reading) -> str:
         case _:
             who = "harness"
     return f"[task {entry.task} · {who}]\n{_quote(text)}"
+
+
+def _length(entry: Entry) -> int:
+    """Return the characters of a message's text and of what its calls pass."""
+    calls = entry.message.calls if isinstance(entry.message, AssistantMessage) else ()
+    return len(entry.message.text) + sum(len(call.arguments) for call in calls)
 
 
 def _left_out(entry: Entry, reading: Reading) -> int:

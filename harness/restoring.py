@@ -62,14 +62,11 @@ def restored(state: State, removed: Sequence[Entry], words: Wording, room: Room)
     that the summary still frees something.
     """
     gone = {entry.seq for entry in removed}
-    stays = {
-        entry.message.call_id
-        for entry in state.context.entries
-        if isinstance(entry.message, ToolResult) and entry.seq not in gone
-    }
-    found = [each for each in readings(state) if each.result.call_id not in stays]
+    stays = [entry for entry in state.context.entries if entry.seq not in gone]
+    seen = {entry.message.call_id for entry in stays if isinstance(entry.message, ToolResult)}
+    found = [each for each in readings(state) if each.result.call_id not in seen]
     found.sort(key=lambda each: not each.skill)
-    left = min(room.files_tokens, size_of(removed).tokens // 2)
+    left = min(room.files_tokens, (state.context.messages - size_of(stays)).tokens // 2)
     blocks: list[str] = []
     for each in found[: room.files_most]:
         block, spent = _block(each, words, min(room.file_tokens, left))

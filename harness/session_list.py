@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from harness import events as e
 from harness.discovery import Lab
+from harness.in_force import count_in_force
 from harness.journal import Journal
 from harness.recorded import JournalError, decode
 from harness.sizes import Size
@@ -30,7 +31,7 @@ class SessionInfo:
     """A session in the list. What its events do not say, or cannot be read, is empty or None.
 
     time: of its newest event (Unix seconds); a new name is none. first: the first task's text. compactions: all that
-    took effect; undone: those of them that were taken back. largest: of the requests of its turns, summary calls apart.
+    took effect; in_force: those of them that stand. largest: of the requests of its turns, summary calls apart.
     fork: which session it was forked from, and where, if that is still there. file: what it was imported from.
     """
 
@@ -43,7 +44,7 @@ class SessionInfo:
     first: str = ""
     tasks: int = 0
     compactions: int = 0
-    undone: int = 0
+    in_force: int = 0
     largest: Size | None = None
     fork: e.SessionForked | None = None
     parent_there: bool = False
@@ -113,13 +114,15 @@ def _read(journal: Journal, shown: Mapping[str, float]) -> Iterator[SessionInfo]
         # What this version cannot read must not hide the rest, nor keep the session from being deleted.
         with contextlib.suppress(JournalError):
             infos[session] = _with(infos[session], decode(kind, body))
-    made = journal.count(shown, ("ContextCompacted", "CompactionUndone"))
+    made = journal.count(shown, ("ContextCompacted", "CompactionUndone", "TaskResumed"))
+    resumed = count_in_force(journal, {session for session, kind in made if kind == "TaskResumed"})
     parents = {info.fork.session for info in infos.values() if info.fork}
     there = {session for session, *_ in journal.rows(parents, ("SessionStarted",))}
     for session, info in infos.items():
         compactions, undone = (made.get((session, kind), 0) for kind in ("ContextCompacted", "CompactionUndone"))
         known = info.fork is not None and info.fork.session in there
-        yield replace(info, compactions=compactions, undone=undone, parent_there=known)
+        in_force = resumed.get(session, compactions - undone)
+        yield replace(info, compactions=compactions, in_force=in_force, parent_there=known)
 
 
 def _with(info: SessionInfo, event: e.Event) -> SessionInfo:

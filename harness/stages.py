@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from harness import events as e
+from harness import hooks
 from harness.checkpoints import last_results
 from harness.compacting import act
 from harness.context import Entry
@@ -65,11 +66,20 @@ def end_stage(session: Session, name: str) -> None:
     state = session.state
     if not state.tasks or session.strategy is None or not has_stages(state):
         raise Problem("no_stages")
-    session.emit(e.StageEnded(task=len(state.tasks), name=plain(name), by="person"))
-    if session.status == "idle":
+    idle = session.status == "idle"
+    session.emit(e.StageEnded(task=len(state.tasks), name=plain(name), by="person", at_once=idle))
+    if idle:
         session.prepare()
-        plan, job = session.strategy(state, state.settings, TRIGGER, 1)
+        plan, job = _strategy(session)(state, state.settings, TRIGGER, 1)
         session.work(lambda agent: act(agent, plan, job, wanted=True))
+
+
+def _strategy(session: Session) -> hooks.Compacting:
+    """Return the strategy that cuts at the end of a stage: that of the extension whose tool marks one."""
+    own = (each for each in session.extensions if END_STAGE in hooks.gather((each,), session.workspace).tools)
+    found = next((each.compaction for each in own if each.compaction), session.strategy)
+    assert found, "asked only where something compacts"
+    return found
 
 
 def has_stages(state: State) -> bool:

@@ -40,11 +40,11 @@ def summary_room(reserve: int, window: int | None = None) -> int:
 def margin_threshold(window: int | None, reserve: int, margin: int) -> int:
     """Return above how many tokens lab 09 acts: window − summary reserve − margin.
 
-    margin_threshold(200_000, 20_000, 13_000) -> 167_000. Where the two do not fit into the window, they are taken
-    down to half of it, so that the threshold is never zero or below.
+    margin_threshold(200_000, 20_000, 13_000) -> 167_000. Of a small window they get at most a third: with more, hardly
+    any room would be left above a summary and the newest messages, and every other call would be for a new summary.
     """
     size = window or DEFAULT_WINDOW
-    return max(1, size - min(reserve + margin, size // 2))
+    return max(1, size - min(reserve + margin, max(1, size // 3)))
 
 
 def percent_threshold(window: int | None, percent: int) -> int:

@@ -67,10 +67,20 @@ def count(text: str) -> int:
 
 def size_of_message(wire: Wire) -> Size:
     """Return how large one message is on the wire; call names, arguments and thoughts count too."""
-    calls = [call["function"] for call in wire.get("tool_calls", ())]
-    texts = [wire["content"], wire.get("reasoning_content", "")]
-    texts += [text for call in calls for text in (call["name"], call["arguments"])]
-    return Size(len(dump(wire)), MESSAGE_TOKENS + sum(count(text) for text in texts if text))
+    # Beside calls there may be no text.
+    found = MESSAGE_TOKENS + count(wire["content"] or "")
+    if "reasoning_content" in wire:
+        found += count(wire["reasoning_content"])
+    for call in wire.get("tool_calls", ()):
+        function = call["function"]
+        found += _count_name(function["name"]) + count(function["arguments"])
+    return Size(len(dump(wire)), found)
+
+
+@functools.lru_cache(maxsize=100)
+def _count_name(name: str) -> int:
+    """Return the tokens of a tool's name, which comes again in every call."""
+    return count(name)
 
 
 def size_of_tools(tools: tuple[Wire, ...]) -> Size:

@@ -2,7 +2,9 @@
 
 import tomllib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,11 @@ class Wording:
 
 def read_wording(path: Path, language: str) -> Wording:
     """Return the wording in `path`, a TOML file with one table a language; English where it has no other."""
-    tables = tomllib.loads(path.read_text("utf-8"))
+    tables = _parsed(path.read_text("utf-8"))
     table = tables.get(language, tables["en"])
     return Wording(**(table | {"required": tuple(table["required"])}))
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str) -> dict[str, Any]:
+    return tomllib.loads(text)

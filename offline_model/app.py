@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from offline_model import wire
@@ -80,7 +81,9 @@ class OfflineApp:
         prompt = sum(count(part) for part in request.parts)
         check_window(prompt, window)
         cached = self._memory.cached(request.parts)
-        reply = within(respond(request, self.flows, fault), request.max_tokens, window - prompt)
+        # Whoever writes a summary knows how long it may get: also where the window has less room than was asked for.
+        most = request.max_tokens and min(request.max_tokens, window - prompt)
+        reply = within(respond(replace(request, max_tokens=most), self.flows, fault), most, window - prompt)
         used = wire.Counted(prompt, count_reply(reply), cached)
         watcher = asyncio.ensure_future(link.watch())
         try:

@@ -54,7 +54,7 @@ def page(chromium: Browser) -> Iterator[Page]:
     Nothing but this machine is reached: what the page asks of another host fails, as without a network.
     """
     context = chromium.new_context(locale="en-GB", viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(30_000)
     context.route(lambda address: not address.startswith("http://127.0.0.1:"), lambda route: route.abort())
     context.add_init_script(
         "window.broken=[];document.addEventListener('securitypolicyviolation',"
@@ -83,7 +83,7 @@ def axe() -> Callable[[Page], list[str]]:
     return check
 
 
-def until(opened: Page, expression: str, seconds: float = 15) -> None:
+def until(opened: Page, expression: str, seconds: float = 30) -> None:
     """Wait until JavaScript is true in the page; playwright's own way of waiting needs eval, which we forbid."""
     end = time.monotonic() + seconds
     fault: Error | str = ""

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import functools
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +17,7 @@ from harness.model.provider import choose
 from harness.replay import rebuild
 from harness.request import digest
 from harness.sandbox.detect import Sandbox, detect
+from harness.sandbox.system_paths import readable
 from harness.session import Session
 from harness.session_events import ModelChosen
 from offline_model.server import OfflineServer
@@ -42,7 +45,7 @@ async def library(
     setup = Setup(
         labs=found, lab=find(found, lab), extensions=extensions, settings=settings or {}, data=data,
         source=source or ROOT / "demo_workspace" / find(found, lab).demo, label="demo",
-        sandbox=sandbox or detect([data]),
+        sandbox=sandbox or detected(data),
         model=ModelChosen(model=provider.model, provider=provider.kind, reason=provider.reason),
     )  # fmt: skip
     gateway = Gateway(provider)
@@ -56,6 +59,20 @@ async def library(
         await gateway.close()
         if server is None:
             own.stop()
+
+
+@functools.cache
+def _detected() -> Sandbox:
+    return detect()
+
+
+def detected(data: Path) -> Sandbox:
+    """Return what `detect([data])` returns; the small commands that it tries are run once for all tests."""
+    found = _detected()
+    if found.kind == "none":
+        return found
+    hidden = tuple(dict.fromkeys([*found.hidden, data.resolve()]))
+    return replace(found, hidden=hidden, readable=readable(hidden) if os.name == "posix" else ())
 
 
 class Recorder(OfflineServer):

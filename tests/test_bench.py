@@ -1,12 +1,15 @@
 """The benches run, in a tiny size, and print what they are for. No time is held to anything; peers may be missing."""
 
 import re
+from pathlib import Path
 
 import pytest
 
-from bench import call_overhead, count_cost, cut_cost, lost_cost, turn_cost
+from bench import cache_break, call_overhead, count_cost, cut_cost, lost_cost, turn_cost
 from bench.conversation import labs
 from bench.peers import PEERS
+from harness.model.local_model import LocalModel
+from offline_model.server import OfflineServer
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
@@ -52,3 +55,18 @@ def test_the_benches_of_a_turn_and_of_lost_facts_print_a_ratio(
     turn_cost.main()
     lost_cost.main()
     assert len(re.findall(r"^ratio: [\d.]+$", capsys.readouterr().out, re.MULTILINE)) == 2
+
+
+def test_what_a_broken_cache_costs_has_a_ratio_and_no_time_where_none_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    # The offline model counts what it did not have in its cache, as llama.cpp's server does, but tells no time.
+    cache_break.main(lambda: OfflineServer(delay=0), repeats=1)
+    printed = lines(capsys)
+    kept, anew = (printed[name].split() for name in cache_break.NAMES)
+    assert kept[3:] == anew[3:] == ["not", "told"]
+    assert int(kept[0]) == int(anew[0]) > 7, "neither was compacted, which would be a call more"
+    (ratio,) = printed["ratio, anew ÷ for good"].split()
+    assert float(ratio) > 1.3
+    cache_break.main(lambda: LocalModel(tmp_path / "none.gguf"), repeats=1)
+    assert re.fullmatch(r"not measured: .*none\.gguf.*\n", capsys.readouterr().out)

@@ -1,19 +1,27 @@
 """A long task that went on from one checkpoint and then from another, and labs that act together: what must agree."""
 
 import asyncio
+import random
+from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import create_engine, text
 
 from harness import checkpoints, reopening
 from harness import events as e
 from harness.accounting import estimate
 from harness.exchange.changes_fit import decisions_fit
+from harness.journal import Journal
 from harness.messages import SummaryMessage, ToolCall
 from harness.recorded import JournalError
 from harness.restoring import readings
 from harness.result_events import FOLDER, Decision
 from harness.session import Session
+from harness.session_list import read_session
 from tests.checkpoints_support import finish
 from tests.harness_support import library, running, until
 from tests.strategies_support import Run
@@ -63,6 +71,50 @@ def test_the_compaction_in_force_is_the_one_whose_summary_stands() -> None:
         session.end("stopped")
         resume(session, number)
         assert_summaries_agree(session)
+
+
+@given(st.lists(st.sampled_from(["read", "save", "cut", "cut", "undo", "resume"]), max_size=25), st.randoms())
+@settings(max_examples=40, deadline=None)
+def test_the_list_counts_the_compactions_in_force_as_the_fold_does(steps: list[str], chance: random.Random) -> None:
+    session = started()
+    read_turn(session, 0)
+    for number, step in enumerate(steps, 1):
+        match step:
+            case "read":
+                read_turn(session, number)
+            case "save":
+                save(session)
+            case "cut" if len(session.state.context.entries) > 3:
+                session.cut(1)
+            case "undo" if session.state.in_force:
+                session.undo()
+            case "resume" if session.state.checkpoints:
+                resume(session, chance.randint(1, len(session.state.checkpoints)))
+    with TemporaryDirectory() as folder, closing(Journal(f"sqlite:///{folder}/j.db")) as journal:
+        journal.store("s", session.records)
+        info = read_session(journal, "s")
+    assert info
+    assert (info.in_force, info.compactions) == (len(session.state.in_force), len(session.state.compactions))
+
+
+def test_the_list_counts_a_resume_that_cannot_be_read_as_none_and_reads_no_summary(tmp_path: Path) -> None:
+    session = started()
+    for number in range(4):
+        read_turn(session, number)
+    save(session)
+    session.cut(2)
+    resume(session, 1)
+    with closing(Journal(f"sqlite:///{tmp_path / 'j.db'}")) as journal:
+        journal.store("s", session.records)
+        with create_engine(f"sqlite:///{tmp_path / 'j.db'}").begin() as connection:
+            unread = "('ContextCompacted', 'CompactionUndone', 'CheckpointSaved')"
+            connection.execute(text(f"update event set body = 'broken' where kind in {unread}"))
+        info = read_session(journal, "s")
+        assert info and (info.in_force, info.compactions) == (0, 1)
+        with create_engine(f"sqlite:///{tmp_path / 'j.db'}").begin() as connection:
+            connection.execute(text("update event set body = 'broken' where kind = 'TaskResumed'"))
+        info = read_session(journal, "s")
+        assert info and (info.in_force, info.compactions) == (1, 1)
 
 
 def test_an_undoing_gives_back_what_was_decided_on_another_branch() -> None:

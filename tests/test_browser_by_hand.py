@@ -76,7 +76,7 @@ def test_compact_now_with_a_focus_is_previewed_done_and_undone(page: Page, web: 
     appears(page, "CompactionUndone")
     until(page, "!document.querySelector('#cut-line')")
     assert session.state.context.total.chars == total
-    assert "undone" in row.inner_text() and row.get_by_role("button", name=re.compile("Undo")).count() == 0
+    assert "Undone" in row.inner_text() and row.get_by_role("button", name=re.compile("Undo")).count() == 0
     until(page, "document.querySelector('.meter [data-figure=compactions]').innerText === '0'")
     html = page.locator("#feed").inner_html()
     page.reload()

@@ -13,6 +13,12 @@ from tests.web_support import Web, serving
 
 Axe = Callable[[Page], list[str]]
 CONNECTED = "!!document.querySelector('#stream')?._htmx?.sse"
+# The state runs ahead of the rows: the end that it tells of, or the question, may still be on its way.
+SETTLED = (
+    "(document.body.dataset.state === 'waiting' && document.querySelector('#proposal-text, [data-approval]')"
+    " || document.body.dataset.state === 'idle' && document.querySelectorAll('[data-event=TaskStarted]').length ==="
+    " document.querySelectorAll('[data-event=TaskEnded]').length)"
+)
 
 
 @pytest.fixture
@@ -47,14 +53,10 @@ def until_seen(page: Page, tick: str, yes: bool = True) -> None:
 
 def play(page: Page, number: int) -> None:
     """Run a sample until nothing runs or a person is asked."""
-    ended = page.locator('[data-event="TaskEnded"]').count()
+    begun = "document.querySelectorAll('[data-event=TaskStarted]').length"
+    before = page.evaluate(begun)
     page.locator(f'[data-sample="{number}"]').click()
-    until(
-        page,
-        f"document.querySelectorAll('[data-event=TaskEnded]').length > {ended}"
-        " && document.body.dataset.state === 'idle' || document.body.dataset.state === 'waiting'",
-        40,
-    )
+    until(page, f"{begun} > {before} && {SETTLED}", 90)
 
 
 def test_a_student_ticks_and_the_journal_ticks_while_the_page_is_open(web: Web, page: Page, axe: Axe) -> None:
@@ -176,6 +178,6 @@ def test_lab_01_goes_wrong_on_purpose_as_its_text_says(first_lab: Web, page: Pag
 def play_and_allow(page: Page, number: int) -> None:
     play(page, number)
     while page.evaluate("document.body.dataset.state") == "waiting":
+        asked = page.locator("[data-approval] [name=call_id]").get_attribute("value")
         page.locator("[data-approval] button[value=allow]").click()
-        until(page, "document.body.dataset.state !== 'waiting'")
-        until(page, "document.body.dataset.state !== 'running'", 40)
+        until(page, f"!document.querySelector('[data-approval] [value=\"{asked}\"]') && {SETTLED}", 90)

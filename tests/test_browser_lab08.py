@@ -63,13 +63,13 @@ def play(page: Page, *numbers: int) -> None:
         over = f"{ENDED} > {page.evaluate(ENDED)}"
         page.locator(f'[data-sample="{number}"]').click()
         while True:
-            until(page, f"{ALIVE} && (({over}) || document.querySelector('form[data-approval]'))", 40)
+            until(page, f"{ALIVE} && (({over}) || document.querySelector('form[data-approval]'))", 90)
             form = page.locator("form[data-approval]").last
             if not form.count():
                 break
             asked = form.locator("[name=call_id]").get_attribute("value")
             form.locator('[value="allow"]').click()
-            until(page, f"{ALIVE} && !document.querySelector('form[data-approval] [value=\"{asked}\"]')", 40)
+            until(page, f"{ALIVE} && !document.querySelector('form[data-approval] [value=\"{asked}\"]')", 90)
         until(page, "document.body.dataset.state === 'idle'")
 
 

@@ -101,9 +101,11 @@ def test_a_person_ends_a_stage_and_a_checkpoint_that_is_none_is_said(web_page: t
     assert page.get_by_role("button", name="End this stage").count() == 0, "there is nothing to end yet"
     page.locator('[data-sample="2"]').click()
     idle(page)
+    assert "all tasks so far become one summary at once" in page.locator(".dock").inner_text()
     page.get_by_role("button", name="End this stage").click()
     page.locator('[data-event="StageEnded"]').wait_for()
-    assert "You ended a stage." in page.locator('[data-event="StageEnded"]').inner_text()
+    said = page.locator('[data-event="StageEnded"]').inner_text()
+    assert "You ended a stage. No task was running, so all tasks so far" in said
     page.locator('[data-event="CompactionRefused"]').wait_for()
     reply = web.post(f"/s/{session.id}/resume", {"number": "7"})
     assert reply.status == 409 and "There is no checkpoint 7 in this session." in reply.text

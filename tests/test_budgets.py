@@ -1,5 +1,6 @@
 """Decisions about tool results: which go, to what text, when, and that they stand; and the files of whole results."""
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from harness import spills
 from harness.budgets import Budgets, decide, decide_anew, freed_by
 from harness.messages import ToolCall
-from harness.preview import reads_back, shortened, stale_note, whole_characters
+from harness.preview import shortened, stale_note, whole_characters
+from harness.read_back import read_back
 from harness.replay import State, fold
 from harness.result_events import FOLDER, Decision, ResultsDecided
 from harness.sizes import Size
@@ -79,8 +81,8 @@ def test_a_limit_of_zero_switches_its_step_off() -> None:
 def test_what_is_read_back_from_its_file_stays_whole_for_ever() -> None:
     made = told(4_000)
     made.decided(decide(made.state, LIMITS))
-    back = made.read(".tool-results/1-read.txt", "b" * 3_000)
-    made.turn(("read", {"path": "./.tool-results/1-read.txt"}, "c" * 1_500), ("read", {"path": "d.md"}, "d" * 900))
+    back = made.read(".tool-results/1-read.txt", "a" * 3_000)
+    made.turn(("read", {"path": "./.tool-results/1-read.txt"}, "a" * 1_500), ("read", {"path": "d.md"}, "d" * 900))
     wanted = decide(made.state, LIMITS)
     assert verdicts(wanted) == ["kept", "kept", "together"], "of the two it is not the larger one that goes"
     assert [decision.file for decision in wanted[:2]] == [".tool-results/1-read.txt"] * 2
@@ -92,20 +94,75 @@ def test_what_is_read_back_from_its_file_stays_whole_for_ever() -> None:
     assert not [each for each in decide_anew(made.state, LIMITS) if each.call_id == back]
 
 
+ONE = "".join(f"- {n}. Valve {n} of the first log was tight.\n" for n in range(60))
+TWO = "".join(f"{n * 37} {n}\n" for n in range(400))
+LINE = "x".join(str(n) for n in range(2_000))
+FILES = [f".tool-results/{n}-read.txt" for n in (1, 2, 3)]
+NOTE = "[Exit code 0.]"
+
+
+def numbered(text: str, mark: str) -> str:
+    return "".join(f"{mark.format(n)}{line}" for n, line in enumerate(text.splitlines(keepends=True), 1))
+
+
 @pytest.mark.parametrize(
-    ("arguments", "file"),
+    ("arguments", "result", "file"),
     [
-        ('{"path": ".tool-results/3-bash.txt"}', ".tool-results/3-bash.txt"),
-        ('{"command": "tail -n 5 \'.tool-results/3-bash.txt\' | head"}', ".tool-results/3-bash.txt"),
-        ('{"path": "\\u002etool-results\\/3-bash.txt"}', ".tool-results/3-bash.txt"),
-        ('{"command": "ls .tool-results/"}', ""),
-        ('{"path": "tool-results/3.txt", "limit": 3}', ""),
-        ("[1]", ""),
-        ("{broken .tool-results/3-bash.txt", ""),
+        ({"command": "cat .tool-results/*"}, f"{ONE}{TWO}{LINE}\n{NOTE}", FILES[2]),
+        ({"command": "cd .tool-results && cat 1-read.txt"}, f"{ONE}{NOTE}", FILES[0]),
+        ({"command": "tail -n 300 '.tool-results/2-read.txt'"}, f"{TWO[-2_500:]}{NOTE}", FILES[1]),
+        ({"command": "head -c 1500 .tool-results/3-read.txt"}, f"{LINE[:1_500]}\n{NOTE}", FILES[2]),
+        ({"command": "grep -n Valve .tool-results/1-*"}, numbered(ONE, "{}:"), FILES[0]),
+        ({"command": "cat -n .tool-results/1-read.txt"}, numbered(ONE, "{:6}\t"), FILES[0]),
+        ({"path": ".tool-results", "pattern": "V"}, numbered(ONE, ".tool-results/1-read.txt:{}: "), FILES[0]),
+        ({"path": ".tool-results/1-read.txt", "offset": 9}, f"{ONE[-1_500:]}[Lines 9-60 of 60 are shown.]", FILES[0]),
+        ({"commands": ["cd .tool-results", "cat 1-read.txt"]}, ONE, FILES[0]),
+        ({"command": "cat other.log # .tool-results/1-read.txt"}, "other " * 300, ""),
+        ({"command": "cat .tool-results/1-read.txt other.log"}, ONE[:400] + "other\n" * 300, ""),
+        ({"command": "seq 1000 2000 # .tool-results/2-read.txt"}, "\n".join(map(str, range(1_000, 2_000))), ""),
+        ({"path": "1.md"}, ONE, ""),
+        ({"path": "tool-results/1-read.txt"}, ONE, ""),
     ],
 )
-def test_a_call_that_reads_a_kept_file_is_known_by_its_arguments(arguments: str, file: str) -> None:
-    assert reads_back(ToolCall("c1", "read", arguments)) == file
+def test_what_was_read_back_is_known_by_its_call_and_its_text(
+    arguments: dict[str, object], result: str, file: str
+) -> None:
+    made = Told()
+    for number, text in enumerate((ONE, TWO, LINE), 1):
+        made.read(f"{number}.md", text)
+        made.decided(decide(made.state, LIMITS))
+    made.turn(("any", arguments, result))
+    [decision] = decide(made.state, LIMITS)
+    assert (decision.verdict, decision.file) == (("kept", file) if file else ("single", ".tool-results/4-any.txt"))
+
+
+def test_a_call_that_names_the_folder_in_escapes_reads_it_all_the_same() -> None:
+    files = [(FILES[0], ONE)]
+    for arguments in ('{"path": "\\u002etool-results\\/1-read.txt"}', '["\\u002etool-results"]'):
+        assert read_back(ToolCall("c1", "read", arguments), ONE, files) == FILES[0]
+    for broken in ("{broken .tool-results/1-read.txt", "[" * 100_000 + ".tool-results"):
+        assert read_back(ToolCall("c1", "read", broken), ONE, files) == ""
+    assert read_back(None, ONE, files) == "" == read_back(ToolCall("c1", "ls", '"ls .tool-results"'), "", files)
+
+
+def test_a_call_that_does_not_name_the_folder_costs_no_look_at_any_file() -> None:
+    def unread() -> Iterator[tuple[str, str]]:
+        raise AssertionError("looked at")
+        yield "", ""
+
+    assert read_back(ToolCall("c1", "read", '{"path": "a.md"}'), "text", unread()) == ""
+
+
+def test_a_file_that_the_call_names_is_found_among_many_and_without_a_name_the_newest_are_looked_at() -> None:
+    files = [(f".tool-results/{n}-read.txt", f"the whole result {n}\n" * 60) for n in range(1_000, 0, -1)]
+
+    def back(command: str, number: int) -> str:
+        call = ToolCall("c1", "bash", json.dumps({"command": command}))
+        return read_back(call, f"the whole result {number}\n" * 50, files)
+
+    assert back("cd .tool-results; tail 3-read.txt", 3) == files[-3][0]
+    assert back("cat .tool-results/*", 950) == files[50][0]
+    assert back("cat .tool-results/*", 3) == ""
 
 
 def test_old_results_go_in_one_batch_and_only_when_it_is_worth_it() -> None:

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 from harness import events as e
 from harness.compaction import Plan, plan_boundary, refusal
-from harness.context import Entry, make_entry
-from harness.messages import SummaryMessage, ToolCall
+from harness.context import LONG_CHARS, Entry, make_entry
+from harness.demands import demands_of
+from harness.messages import AssistantMessage, SummaryMessage, ToolCall, UserMessage
+from harness.rendering import Reading, render
 from harness.tokens import size_of_message
 from tests.session_events_support import Story
 
@@ -130,3 +132,21 @@ def test_a_cut_between_call_and_result_is_refused() -> None:
     seqs = [entry.seq for entry in story.state.context.entries]
     plan = replace(plan_of(story), removed=tuple(seqs[:-1]), kept=tuple(seqs[-1:]))
     assert refusal(story.state.context, plan, summary("s")) == "broken_pairs"
+
+
+def test_demands_are_found_when_a_message_comes_in_and_those_of_a_very_long_one_when_they_are_wanted() -> None:
+    short, long = "Keep the log. Run it.", "x" * LONG_CHARS + "\nNever touch the gates."
+    entries = [make_entry(1, 1, message, size_of_message) for message in map(UserMessage, (short, long))]
+    assert [each.text for each in entries[0].demands or ()] == ["Keep the log."]
+    assert entries[1].demands is None
+    assert demands_of(entries) == ("Keep the log.", "Never touch the gates.")
+    added = make_entry(3, 1, UserMessage(short, author="extension"), size_of_message)
+    assert demands_of([added]) == ()
+
+
+def test_what_the_calls_of_a_dropped_message_pass_counts_as_left_out() -> None:
+    call = ToolCall("c1", "read", '{"path":"a"}')
+    entries = [make_entry(1, 1, AssistantMessage("", (call,)), size_of_message)]
+    entries += [make_entry(2, 1, UserMessage("Go on."), size_of_message)]
+    assert render(entries, Reading())[1] == 0
+    assert render(entries, Reading(), dropped=1)[1] == len(call.arguments)

@@ -27,13 +27,20 @@ ONE_PLACE = {
 }
 
 
+# Windows lacks these, and there too pytest imports every test before it skips any.
+FORKING = ("multiprocessing.forkserver", "multiprocessing.resource_tracker")
+POSIX = {"fcntl", "pwd", "grp", "resource", "termios", "pty", *FORKING}
+
+
 def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def imported(path: Path) -> set[str]:
+def imported(path: Path, *, at_once: bool = False) -> set[str]:
+    """Return what a file imports; at_once: only what it does whenever it is imported itself."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -55,6 +62,11 @@ def test_a_file_is_short_says_what_it_is_and_has_short_functions(path: Path) -> 
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno and node.end_lineno - node.lineno < 40, f"{node.name} is too long"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").glob("*.py")), ids=name)
+def test_every_test_can_be_collected_on_windows(path: Path) -> None:
+    assert not imported(path, at_once=True) & POSIX
 
 
 def test_the_median_file_is_short() -> None:

@@ -177,19 +177,26 @@ def inv_10_it_takes_effect_on_what_was_planned(run: Run, step: Step) -> None:
     assert numbers == sorted(set(numbers)), "the order has changed"
     assert all(entry.category != "summary" for entry in entries[1:]), "a summary stands first and alone"
     here = {entry.seq for entry in entries}
-    undone = False
+    undone, late, gone = False, set(), set()
     for seq, event in step.events:
         match event:
+            case e.SummaryCallStarted(attempt=1):
+                # Where two strategies act in one step, the second plans with what came during the first.
+                late = set()
             case e.FollowUpAdded():
-                assert seq in here, "a message that came meanwhile is lost"
+                late.add(seq)
+                gone.add(seq)
             case e.CompactionUndone():
                 undone = step.kind != "undo"
             case e.CompactionRefused():
                 undone = False
-            case e.ContextCompacted():
+            case e.ContextCompacted(removed=removed):
                 assert not undone, "the prefix had changed"
+                assert not late & set(removed), "a message that came meanwhile is lost"
+                gone -= set(removed)
             case _:
                 pass
+    assert gone <= here, "a message that came meanwhile is lost"
 
 
 def inv_11_a_reload_gives_the_same_request(run: Run, step: Step) -> None:
@@ -548,12 +555,12 @@ class Telling:
         calls = run.reply(self._text(turn.said), asked, reasoning=thought, usage=lambda tokens: _usage(turn, tokens))
         told = [(call, said) for call, said in zip(calls, turn.results, strict=True) if said]
         for call, said in told[:-1] if turn.late else told:
-            run.result(call, self._text(said))
+            run.result(call, self._told(call, said))
         if turn.late and told:
             await run.before_turn()
             run.reply(self._text(Said("prose", 40)))
             await run.before_turn()
-            run.result(told[-1][0], self._text(told[-1][1]))
+            run.result(told[-1][0], self._told(*told[-1]))
 
     async def _person(self, deed: str) -> None:
         match deed:
@@ -579,6 +586,16 @@ class Telling:
         """Return what the call at this place reads: now and then the file of a whole result."""
         files = [each.file for each in self._run.state.decisions.values() if each.file and each.text]
         return files[-1] if files and turn.said.kind == "prose" and not place else self._text(turn.arguments)
+
+    def _told(self, call: ToolCall, said: Said) -> str:
+        """Return what a call gets: what lies in the file that it reads, or else a new text."""
+        state = self._run.state
+        whole = (
+            state.results[call_id].message.text
+            for call_id, decision in state.decisions.items()
+            if decision.file and decision.file in call.arguments
+        )
+        return next(whole, "") or self._text(said)
 
     def _text(self, said: Said) -> str:
         self._marks += 1

@@ -12,7 +12,6 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -77,6 +76,9 @@ def drain(pipe: Connection) -> list[tuple[str, str, int, str]]:
 @pytest.fixture
 def starter() -> "Iterator[multiprocessing.context.ForkServerContext]":
     """What starts the children; its own two processes end with the test, since others look for what is left over."""
+    # Not where pytest collects the file: Windows has no fork server.
+    from multiprocessing import forkserver, resource_tracker
+
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.kill_child"])
     yield context

@@ -54,6 +54,23 @@ def test_the_samples_show_what_they_promise(tmp_path: Path, language: str) -> No
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("lab", "other"), [("08", "09"), ("09", "08")])
+def test_beside_lab_09_no_reply_and_no_summary_is_cut(tmp_path: Path, lab: str, other: str, language: str) -> None:
+    async def scenario() -> None:
+        # With previews of its results the English task alone would not come to either threshold.
+        async with library(tmp_path, lab=lab, extensions=(other,), settings={"trigger": 2_180}) as opened:
+            session = await opened.create(language=language)
+            for number in range(1, 1 + sum(len(group.samples) for group in session.lab.groups)):
+                await run_sample(session, number, language=language)
+            ended = events(session, e.ModelCallEnded, e.SummaryCallEnded)
+            assert {each.finish for each in ended} == {"stop", "tool_calls"}
+            assert {task.ended for task in session.state.tasks} == {"answered"}
+            assert session.state.compactions
+
+    asyncio.run(scenario())
+
+
 def check_inside(session: Session, event: e.ContextCompacted) -> None:
     request = session.state.tasks[0].seq
     assert (event.trigger, event.unit, event.scope) == ("threshold", "tokens", "request")

@@ -30,6 +30,8 @@ from tests.checkpoints_support import assert_nothing_done_twice, finish, left_by
 from tests.harness_support import ROOT, assert_rebuilt, events, library, run, run_sample, running, until
 from tests.web_session import FoldedSession
 from web.feed import make_row
+from web.figures import limits
+from web.turns_chart import turns
 
 LABS = find_labs(ROOT / "labs")
 LANGUAGES = ["en", "zh"]
@@ -63,6 +65,26 @@ def test_thirty_steps_in_a_small_window(tmp_path: Path, language: str) -> None:
                 await run_sample(session, 2, language=language)
                 assert "O-0205" in events(session, e.ModelCallEnded)[-1].text and len(reads(session)) == 30
                 assert_rebuilt(session, server.requests)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_lab_09_beside_it_leaves_room_between_two_compactions(tmp_path: Path, language: str) -> None:
+    async def scenario() -> None:
+        async with library(tmp_path, lab="10", extensions=("09",)) as opened:
+            session = await opened.create(language=language)
+            await run_sample(session, 1, language=language)
+            assert reads(session) == [day(n, language) for n in range(1, 31)]
+            assert not events(session, e.CompactionRefused, e.HookFailed)
+            made = events(session, e.ContextCompacted)
+            # Thirty steps: a summary for every other one would be dearer than what it frees.
+            assert 4 <= len(made) <= 6 and not session.state.breaker.open
+            assert all(each.left < 0.9 * each.budget and each.measured_after < each.budget for each in made)
+            # Each was by lab 09, whose threshold is the lower one, and the page counts all of them.
+            assert {each.strategy for each in made} == {"budgets"}
+            shown = turns(session.state, "estimated", limits(session.records, session.state.calls))
+            assert shown.past == len(made)
 
     asyncio.run(scenario())
 
@@ -153,6 +175,29 @@ def test_a_person_ends_a_stage_while_the_task_runs_and_while_nothing_does(tmp_pa
             assert session.state.stage_ended == 0
             await run(session, "Which way of matching was rejected?")
             assert "O-0205" in events(session, e.ModelCallEnded)[-1].text
+
+    asyncio.run(scenario())
+
+
+def test_a_stage_ended_while_nothing_runs_takes_all_tasks_at_once_also_where_another_strategy_is_the_labs_own(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        for lab, others in (("10", ()), ("09", ("10",)), ("10", ("09",))):
+            folder = tmp_path / f"{lab}-{len(others)}"
+            folder.mkdir()
+            async with library(folder, lab=lab, extensions=others, settings={"window": 100_000}) as opened:
+                session = await opened.create(language="en")
+                await run_sample(session, 1)
+                await run(session, "What is confirmed?")
+                before = [entry.seq for entry in session.state.context.entries]
+                stages.end_stage(session, "")
+                [stage] = events(session, e.StageEnded)
+                assert stage.at_once and not session.state.compactions
+                await finish(session)
+                [made] = session.state.compactions
+                assert (made.event.strategy, made.event.trigger) == ("stages", "stage")
+                assert [entry.seq for entry in made.removed] == before and not made.event.kept + made.event.pinned
 
     asyncio.run(scenario())
 
@@ -415,6 +460,7 @@ DISHONEST: dict[str, tuple[Callable[[Lines], None], str]] = {
     "a stage that the agent did not mark": (
         lambda x: put(x, "TaskEnded", "StageEnded", task=1, name="a", by="agent"), "StageEnded",
     ),
+    "a stage at once while a task ran": (lambda x: change(x, "StageEnded", at_once=True), "StageEnded"),
     "a stage of another name": (lambda x: change(x, "StageEnded", by="agent"), "StageEnded"),
     "a stage before any task": (
         lambda x: put(x, "TaskStarted", "StageEnded", task=0, name="a", by="person"), "StageEnded",

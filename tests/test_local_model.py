@@ -8,19 +8,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
 
+from harness.events import ModelCallEnded
 from harness.model.errors import ModelError
 from harness.model.gateway import Gateway
 from harness.model.local_model import LocalModel, check_file
 from harness.model.provider import Provider, choose, settled
 from harness.problems import Problem
 from harness.request import Request
+from harness.sizes import Usage
+from tests.harness_support import Recorder, events, run
+from tests.web_html import figure
+from tests.web_support import serving
 
 ROOT = Path(__file__).parent.parent
 GGUF = os.environ.get("LAB_TEST_GGUF", "")
@@ -29,6 +35,13 @@ needs_package = pytest.mark.skipif(not HAS_PACKAGE, reason="xllamacpp is missing
 needs_model = pytest.mark.skipif(
     not (HAS_PACKAGE and GGUF), reason="needs xllamacpp, and LAB_TEST_GGUF with the path of a small GGUF file"
 )
+
+
+@dataclass(frozen=True)
+class Address:
+    """A model that runs already, for a server that asks only where."""
+
+    address: str
 
 
 def alive(pid: int) -> bool:
@@ -114,6 +127,39 @@ def test_a_real_model_streams_and_counts(served: Provider) -> None:
     assert text and finish == "length" and prompt and prompt > 40
     _, _, again, cached = asyncio.run(ask(served, question, 8))
     assert again == prompt and cached and cached > 0
+
+
+async def told(provider: Provider, *texts: str) -> list[Usage]:
+    gateway = Gateway(provider)
+    try:
+        requests = [Request(provider.model, ({"role": "user", "content": text},), max_tokens=1) for text in texts]
+        return [(await gateway.stream(each, lambda piece, kind: None)).usage for each in requests]
+    finally:
+        await gateway.close()
+
+
+@needs_model
+def test_of_a_request_that_begins_as_the_last_one_only_the_rest_is_read(served: Provider) -> None:
+    start = "The pump in the third house has run since Monday. " * 12
+    first, longer, other = asyncio.run(told(served, start, f"{start} And now?", f"No. {start}"))
+    assert first.prompt and longer.prompt and other.prompt and first.prompt < longer.prompt
+    read = [(each.prompt or 0) - (each.cached or 0) for each in (first, longer, other)]
+    assert read[1] * 5 < read[0], "the start came from the cache"
+    assert read[2] * 5 > read[0] * 4, "behind another beginning nothing does"
+    assert all(each.prompt_ms for each in (first, longer, other))
+
+
+@needs_model
+def test_the_row_of_a_real_call_says_how_long_the_prompt_was_read(served: Provider, tmp_path: Path) -> None:
+    with serving(tmp_path, lab="09", model=cast("Recorder", Address(served.base_url))) as web:
+        session = web.session()
+        web.run(run(session, "Say yes."), 90)
+        usage = events(session, ModelCallEnded)[0].usage
+        assert usage.prompt_ms
+        for language, words in (("en", "prompt read in"), ("zh", "读提示用了")):
+            html = web.ask(f"/s/{session.id}", headers={"Accept-Language": language}).text
+            assert figure(html, "call.prompt_ms.reported") == str(round(usage.prompt_ms, 1))
+            assert words in html
 
 
 @needs_model

@@ -160,6 +160,21 @@ def test_an_answer_that_the_window_has_no_room_for_is_cut() -> None:
     assert answer.usage.completion_tokens == room
 
 
+@pytest.mark.parametrize("room", [120, 200])
+def test_a_summary_is_written_for_the_room_that_the_window_has(room: int) -> None:
+    asked = {"role": "system", "content": "Summarise the history.\n## Confirmed\n## Unverified\n## Open points"}
+    messages = [
+        asked,
+        user(f"<history>\n[task 1 · user]\nSort it.\n\n[task 1 · result of read]\n{log('en')}\n</history>"),
+    ]
+    with OfflineServer(SCRIPTS, delay=0, window=tokens(*messages) + room) as server:
+        with openai.OpenAI(base_url=server.address, api_key="none", max_retries=0) as client:
+            answer = complete(client, messages, max_tokens=4_000)
+    assert answer.choices[0].finish_reason == "stop"
+    assert room // 2 < answer.usage.completion_tokens <= room
+    assert "## Open points" in answer.choices[0].message.content
+
+
 @pytest.mark.parametrize(
     ("fault", "error", "code"),
     [

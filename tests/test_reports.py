@@ -762,7 +762,7 @@ def test_c9_a_reserve_as_large_as_the_window_gives_no_threshold_of_zero() -> Non
     """The reserve is larger than a small model's window, so that every request is too large."""
     assert reserve_threshold(8_192, 16_384) == 8_192 * 85 // 100
     assert reserve_threshold(1, 16_384) == 1
-    assert margin_threshold(8_192, 20_000, 13_000) == 8_192 // 2
+    assert margin_threshold(8_192, 20_000, 13_000) == 8_192 - 8_192 // 3
 
 
 # --- C10, C11: dense text and images --------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from harness.sandbox import bubblewrap, landlock, seatbelt, system_paths
 from harness.sandbox.detect import KINDS, NOT_DETECTED, Kind, Sandbox, detect
 from harness.tools import ToolError
 from harness.workspace import Workspace
+from tests.harness_support import detected
 
 CONFINED: tuple[Kind, ...] = ("bubblewrap", "landlock", "sandbox-exec")
 HERE: tuple[Kind, ...] = ("sandbox-exec",) if sys.platform == "darwin" else ("bubblewrap", "landlock")
@@ -183,6 +184,11 @@ def test_detection_tells_what_was_found_and_why_not() -> None:
     assert "macOS" in missing.detail or "kernel" in missing.detail
     assert detect(kinds=["none"]).bash
     assert set(KINDS) == {*CONFINED, "none"}
+
+
+def test_the_other_tests_get_what_would_be_found_for_their_folder(data: Path) -> None:
+    assert detected(data) == detect([data])
+    assert data not in detected(data / "other").hidden
 
 
 def test_a_sandbox_that_does_not_confine_is_not_taken(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,8 @@ def test_the_summary_gets_four_fifths_of_the_reserve() -> None:
 def test_lab_09_takes_both_margins_off_the_window() -> None:
     assert margin_threshold(200_000, 20_000, 13_000) == 167_000
     assert margin_threshold(200_000, 20_000, 3_000) == 177_000
-    assert margin_threshold(8_192, 20_000, 13_000) == 4_096
+    assert margin_threshold(8_192, 20_000, 13_000) == 5_462, "a third at most"
+    assert margin_threshold(6_000, 1_200, 620) == 4_180 and margin_threshold(4_000, 1_200, 620) == 2_667
 
 
 def test_lab_10_warns_in_time() -> None:

@@ -98,6 +98,29 @@ def test_the_line_of_a_cut_behind_a_stage_says_so() -> None:
         assert words in line.text
 
 
+@pytest.mark.parametrize(
+    ("by", "at_once", "words"),
+    [
+        ("person", True, "all tasks so far, with their answers, give way to one summary at once"),
+        ("person", False, "Before the next call, what the model has read up to here gives way"),
+        ("agent", False, "but for the request of the running task"),
+    ],
+)
+def test_the_row_of_a_stage_says_what_gives_way_and_when(by: str, at_once: bool, words: str) -> None:
+    session = long_task(3)
+    session.add(e.StageEnded(task=1, name="reading", by=by, at_once=at_once))
+    assert words in texts(session, "StageEnded")[-1]
+
+
+@pytest.mark.parametrize(("running", "words"), [(True, "in task 1, because a stage"), (False, "after task 1, because")])
+def test_the_card_of_a_stage_says_whether_a_task_ran(running: bool, words: str) -> None:
+    session = long_task(3)
+    if not running:
+        session.end()
+    session.cut(0, trigger=TRIGGER)
+    assert words in texts(session, "ContextCompacted")[-1]
+
+
 def test_the_sizes_of_a_decided_result_say_what_they_measure() -> None:
     row = texts(decided_session(), "ResultsDecided")[0]
     assert re.search(r"In the requests, as JSON, that frees [\d,]+ characters", row)

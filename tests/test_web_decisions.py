@@ -26,6 +26,7 @@ from tests.web_session import (
     resumed_session,
     threshold_session,
 )
+from web.catalogue import load
 from web.feed import render_feed
 from web.moment import moment_of
 from web.pages import Pages
@@ -34,11 +35,14 @@ from web.parts import in_context
 from web.screens import Asked, render_session
 from web.updates import render_updates
 from web.viewer import Viewer
+from web.words import LANGUAGES
 
 VIEWER = Viewer(Pages.load(), form_token="token-1")
 MODEL = replace(VIEWER, view="model")
 SESSIONS = {"threshold": threshold_session, "decided": decided_session, "resumed": resumed_session}
 Make = Callable[[], FoldedSession]
+# The settings of all labs whose 0 is no amount.
+ZEROS = {"window", "trigger", "result_limit", "turn_limit", "stale_turns", "event_chars", "read_chars"}
 
 
 def follow(whole: FoldedSession, viewer: Viewer) -> tuple[FoldedSession, Page, list[e.Event]]:
@@ -136,14 +140,20 @@ def test_a_measuring_says_both_estimates_with_units_and_what_was_reported() -> N
     names = ("estimate", "threshold", "simple")
     assert [figure(html, f"measured.{name}") for name in names] == [str(getattr(first, name)) for name in names]
     one, two = lines(session, "ContextMeasured")
-    assert one.count("tokens") >= 2 and "o200k_base" in one and "As characters ÷ 4" in one and "No report" in one
-    assert f"past the threshold of {event.threshold} tokens" in two
+    assert (
+        one.count("tokens") >= 2
+        and "o200k_base" in one
+        and "With characters ÷ 4" in one
+        and "No call of this context" in one
+    )
+    assert f"{event.estimate} tokens (report + estimate with o200k_base), past the threshold of 100 tokens" in two
+    assert f"{first.estimate} tokens (estimated with o200k_base) of a threshold of 3,200 tokens" in one
     assert f"The provider reported {event.reported:,} for call 1" in two
     simple = replace(event, estimate=event.simple)
     session.add(simple)
     last = lines(session, "ContextMeasured")[-1]
-    assert f"{event.simple} tokens (estimated as characters ÷ 4)" in last
-    assert f"With o200k_base it would be {event.exact} tokens" in last
+    assert f"{event.simple} tokens (report + estimate as characters ÷ 4)" in last
+    assert f"With o200k_base instead it would be {event.exact} tokens" in last
     chinese = lines(session, "ContextMeasured", replace(VIEWER, language="zh"))
     assert "字符数 ÷ 4" in chinese[0] and "超过了阈值 100 个 token" in chinese[1]
 
@@ -193,7 +203,9 @@ def test_a_replaced_result_keeps_its_original_and_says_that_the_model_reads_anot
     entry = session.state.results[old.call_id]
     [row] = [row for row in shown(render_feed(session, VIEWER)) if row.attributes.get("data-seq") == str(entry.seq)]
     assert entry.message.text in row.text and old.text in row.text
-    assert f"The model reads {len(old.text)} other characters" in row.text
+    assert f"The model reads another text of {len(old.text)} characters" in row.text
+    # The one figure is the message with its envelope, the other a text.
+    assert f"{entry.size.chars:,} characters as JSON" in row.text
     [row] = [row for row in shown(render_feed(session, MODEL)) if row.attributes.get("data-seq") == str(entry.seq)]
     assert entry.message.text not in row.text and old.text in row.text
     now = in_context(session.state)[entry.seq]
@@ -215,7 +227,8 @@ def test_a_compaction_inside_a_task_says_its_trigger_its_threshold_and_what_stay
     assert "because you asked for it" in texts[2] and "Trigger:" not in texts[2]
     for text, made in zip(texts, session.state.compactions, strict=True):
         assert f"threshold {made.event.budget:,}" in text and "Finished tasks" not in text
-        assert f"{made.event.measured:,} → {made.event.measured_after:,}" in text
+        way = r"( tokens \(report \+ estimate, [^)]+\))?"
+        assert re.search(rf"{made.event.measured:,}{way} → {made.event.measured_after:,} ", text)
         assert ("running task's request" in text) == bool(made.event.pinned)
         assert (f"{len(made.event.pinned)} from before the cut point stay" in text) == bool(made.event.pinned)
     assert "characters of JSON" not in texts[0]
@@ -254,7 +267,7 @@ def test_in_the_model_view_the_summary_is_the_whole_message() -> None:
     for each in resumed.records[:at]:
         then.add(each.event)
     assert "sent as a system message" in compaction(then, 1, MODEL).text
-    assert "left behind when the task went on from a checkpoint" in compaction(then, 2).text
+    assert "Left behind when the task went on from a checkpoint." in compaction(then, 2).text
 
 
 def test_undoing_says_what_it_does_inside_a_task() -> None:
@@ -295,6 +308,64 @@ def test_a_refusal_is_one_line_that_says_what_was_kept(reason: str, words: str) 
     assert "in a row." not in lines(session, "CompactionRefused")[1]
     [chinese, _] = lines(session, "CompactionRefused", replace(VIEWER, language="zh"))
     assert "没有整理" in chinese and "连续第 2 次失败" in chinese
+
+
+@pytest.mark.parametrize("trigger", ["task ended", "threshold", "stage", "overflow", "by hand"])
+@pytest.mark.parametrize("failures", [2, 3, 4])
+def test_the_failure_that_stops_it_says_so_and_promises_no_further_attempt(trigger: str, failures: int) -> None:
+    session = FoldedSession().begin()
+    session.task("Find out why.")
+    refused = {"task": 1, "strategy": "threshold", "trigger": trigger, "reason": "summary_cut_off"}
+    session.add(e.CompactionRefused(failures=failures, **refused))
+    [line] = lines(session, "CompactionRefused")
+    [chinese] = lines(session, "CompactionRefused", replace(VIEWER, language="zh"))
+    stopped = failures >= MOST_FAILURES
+    assert ("From now on nothing is compacted by itself" in line) == stopped == ("从现在起不再自动整理" in chinese)
+    assert ("tries again" in line) == (trigger in ("task ended", "threshold", "stage") and not stopped)
+    assert ("再试" in chinese) == ("tries again" in line)
+    assert ("You can ask again." in line) == (trigger == "by hand")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", sorted(ZEROS))
+def test_a_setting_whose_zero_has_a_meaning_is_told_by_it(name: str, language: str) -> None:
+    session = FoldedSession().begin()
+    viewer = replace(VIEWER, language=language)
+    session.add(e.SettingChanged(name=name, value=0))
+    session.add(e.SettingChanged(name=name, value=7))
+    zero, seven = lines(session, "SettingChanged", viewer)
+    assert not re.search(r"\b0\b", zero) and "7" in seven
+    assert "0" in str(viewer.words.code("setting_says", name)), "the drawer says it too"
+
+
+def test_every_zero_that_switches_something_off_is_among_them() -> None:
+    assert ZEROS == {key.removeprefix("setting_zero.") for key in load("en").entries if key.startswith("setting_zero.")}
+
+
+def test_a_request_that_was_too_large_is_not_to_be_sent_again() -> None:
+    session = FoldedSession().begin()
+    session.task("Read")
+    session.add(e.TaskEnded(task=1, reason="failed", detail="overflow", seconds=0.1))
+    session.task("Read")
+    session.add(e.TaskEnded(task=2, reason="failed", detail="connection", seconds=0.1))
+    large, other = lines(session, "TaskEnded")
+    assert "it would be refused again" in large and "Send it again." not in large and "request too large" in large
+    assert "Send it again." in other
+
+
+def test_a_cut_counted_in_two_ways_is_still_past_only_by_the_share_that_is_left() -> None:
+    session = threshold_session()
+    made = session.state.compactions[0]
+    before, after = made.event.before, made.event.after
+    told = {"measured": before.tokens - 200, "measured_after": after.tokens}
+    # By our count it stays above both, by the provider's it comes below one of them.
+    for budget, words in ((after.tokens - 1, "within it, going by the share"), (1, "still past it")):
+        event = replace(made.event, budget=budget, **told)
+        recorded = replace(session.records[made.seq - 1], event=event)
+        session.records[made.seq - 1] = recorded
+        assert (event.left > budget) == (budget == 1)
+        text = " ".join(compaction(session, 1).text.split())
+        assert words in text and ("still past it" in text) == (budget == 1)
 
 
 def fates_of(session: FoldedSession) -> dict[str, str]:
@@ -385,3 +456,22 @@ def test_a_real_session_of_lab_08_looks_the_same_live_and_after_a_reload_at_ever
             assert list(page.rows) == rows(render_feed(session, viewer))
 
     asyncio.run(scenario())
+
+
+def test_an_undoing_says_that_the_meter_goes_by_another_figure_now() -> None:
+    session = threshold_session()
+    [line] = lines(session, "CompactionUndone")
+    assert "the meter and the threshold go by an estimate of all of it" in line
+    assert "计量条和阈值都改看整个请求的估计" in lines(session, "CompactionUndone", replace(VIEWER, language="zh"))[0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_changed_summary_that_a_resume_left_was_in_the_context_until_then(language: str) -> None:
+    session, viewer = resumed_session(), replace(VIEWER, language=language)
+    left = next(made for made in session.state.compactions if made.undone)
+    place = left.seq - 1
+    event = replace(left.event, written="## Goal\n- as the model had it")
+    session.records[place] = replace(session.records[place], event=event)
+    text = compaction(session, left.event.number, viewer).text
+    says = {"en": "until the task went on from a checkpoint.", "zh": "任务从检查点继续之前，上下文里的是你的版本"}
+    assert says[language] in text and {"en": "until the undoing", "zh": "撤销之前"}[language] not in text

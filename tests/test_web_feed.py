@@ -105,7 +105,14 @@ class Page:
             self.rows = parts(update.html)
             assert list(self.rows) == rows(update.html)
         else:
-            assert update.target_id in ("status", "composer-actions", "fault-chip", "drawer-session", "by-hand-place")
+            assert update.target_id in (
+                "status",
+                "composer-actions",
+                "stage-says",
+                "fault-chip",
+                "drawer-session",
+                "by-hand-place",
+            )
 
     @property
     def html(self) -> str:

@@ -126,7 +126,7 @@ def test_over_turns_draws_every_call_and_repeats_its_numbers_in_a_table() -> Non
     assert bars == [("1", "turn"), ("2", "turn"), ("3", "turn"), ("4", "summary")]
     assert len(find(html, data_mark="compaction")) == 1 and figure(html, "calls") == "4"
     lines = [x.text for x in find(html) if x.tag == "tr" and "data-call" in x.attributes]
-    for line, call in zip(lines, session.state.calls, strict=True):
+    for line, call in zip(lines, reversed(session.state.calls), strict=True):
         assert line.strip().startswith(str(call.call)) and f"{call.size.chars:,}" in line
     assert figure(html, "largest.chars") == str(max(call.size.chars for call in session.state.calls))
     measured = [r.event.measured for r in session.records if isinstance(r.event, e.BoundaryMeasured)]

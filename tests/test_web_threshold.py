@@ -15,12 +15,14 @@ from harness.compaction import parts_of
 from harness.discovery import find_labs, load
 from harness.messages import ToolCall
 from harness.session import Session
-from harness.sizes import size_of
+from harness.sizes import Usage, size_of
 from tests.harness_support import events, library, run_sample
 from tests.web_html import elements, figure, find
 from tests.web_session import LABS, LOG, FoldedSession
 from tests.web_support import MINE, Web, serving
 from web.catalogue import load as load_words
+from web.feed import render_feed
+from web.feed_updates import feed_updates
 from web.figures import limits, planned
 from web.options import SWITCHES
 from web.pages import Pages
@@ -123,6 +125,95 @@ def test_every_figure_of_a_real_session_is_the_harness_s(tmp_path: Path) -> None
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("lab", "other"), [("08", "09"), ("09", "08"), ("10", "09"), ("08", "10")])
+def test_a_second_strategy_is_named_with_its_own_threshold(lab: str, other: str, language: str) -> None:
+    first, second = load(ALL[lab]), load(ALL[other])
+    session = begun(**(ALL[other].settings | ALL[lab].settings))
+    session.strategy, session.extensions = first.compaction, (second, first)
+    html = now(session, Viewer(PAGES, language=language))
+    [said] = [each for each in find(html) if "data-acts-too" in each.attributes]
+    plan, _ = second.compaction(session.state, session.state.settings, "", 1)
+    assert figure(html, "other.threshold") == str(plan.budget) and said.attributes["data-acts-too"] == plan.strategy
+    name = {"08": "threshold and cut point", "09": "budgets for tool results", "10": "watch, compress, checkpoint"}
+    assert language != "en" or f"The strategy “{name[other]}” acts too, before each model call" in said.text
+    session.extensions = (first,)
+    assert "data-acts-too" not in str(now(session))
+
+
+def test_a_second_strategy_for_finished_tasks_is_named_with_its_budget_and_a_broken_one_costs_nothing() -> None:
+    seven, eight = load(ALL["07"]), load(LAB)
+    session = begun(**ALL["07"].settings)
+    session.strategy, session.extensions = eight.compaction, (seven, eight)
+    html = now(session)
+    assert figure(html, "other.budget") == str(ALL["07"].settings["budget"]) and "at the end of each task" in str(html)
+    session.state.settings.pop("budget")
+    html = now(session)
+    assert "data-acts-too" not in str(html) and figure(html, "threshold")
+    session.state.settings["budget"] = 900
+    session.strategy, session.extensions = seven.compaction, (eight, seven)
+    assert figure(now(session), "other.threshold") == "3200", "beside the budget of finished tasks too"
+
+
+def cards(session: FoldedSession) -> list[str]:
+    html = str(render_feed(session, VIEWER))
+    return [each.text for each in elements(html) if each.attributes.get("data-event") == "ContextCompacted"]
+
+
+def test_a_card_says_until_when_the_model_read_its_summary() -> None:
+    session = reading(begun(), 4)
+    for _ in range(2):
+        session.cut(2)
+        reading(session)
+    session.cut(2, written="as the model wrote it")
+    session.add(e.TaskEnded(task=len(session.state.tasks), reason="answered", seconds=1.0, detail=""))
+    first, second, third = cards(session)
+    assert "What the model read until compaction 2" in first and "What the model reads now" not in first
+    assert "What the model read until compaction 3" in second
+    assert "What the model reads now" in third and "Only yours is in the context." in third
+    session.undo()
+    first, second, third = cards(session)
+    assert "until compaction 2" in first and "What the model reads now" in second and "until the undoing" in third
+    session.cut(2)
+    first, second, third, fourth = cards(session)
+    assert "What the model read until compaction 4" in second and "What the model reads now" in fourth
+
+
+def test_an_open_page_hears_that_a_summary_was_replaced() -> None:
+    session = reading(begun(), 4)
+    first = session.cut(2)
+    assert "What the model reads now" in render_feed(session, VIEWER)
+    reading(session)
+    changed = feed_updates(session, session.cut(2), VIEWER)
+    [again] = [each.html for each in changed if each.target_id == f"row-{first.seq}"]
+    assert "What the model read until compaction 2" in again
+
+
+@pytest.mark.parametrize("simply", [0, 1])
+def test_a_card_names_the_way_of_counting_of_each_of_its_two_figures(simply: int) -> None:
+    def figures_of(session: FoldedSession) -> str:
+        plan, _ = planned(session)
+        html = str(session.cut(1, measured=plan.measured) and render_feed(session, VIEWER))
+        [card] = [each for each in elements(html) if each.attributes.get("data-event") == "ContextCompacted"]
+        return " ".join(card.text.split())
+
+    session = reading(begun(count_simply=simply))
+    assert "tokens (report + estimate, by which the strategy went) → " in figures_of(session)
+    unreported = begun(count_simply=simply)
+    unreported.task("Read the log.")
+    for _ in range(3):
+        unreported.call_started()
+        call = ToolCall(f"c{len(unreported.records)}", "read", '{"path":"log.md"}')
+        unreported.call_ended("", call, usage=Usage())
+        unreported.tool(call, LOG)
+    text = figures_of(unreported)
+    by_chars = "tokens (characters ÷ 4, by which the strategy went) → "
+    assert (by_chars in text) == bool(simply) and "report + estimate" not in text
+    assert ("Whole request, tokens (estimated with o200k_base, by which" in text) != bool(simply)
+    after = figure(str(render_feed(unreported, VIEWER)), "cut.measured_after")
+    assert after == str(unreported.state.context.total.tokens)
+
+
 def test_the_gauge_has_the_threshold_and_the_shares_of_the_window_as_lines() -> None:
     session = reading(begun())
     html = now(session)
@@ -163,6 +254,11 @@ def test_a_request_larger_than_the_window_is_called_so() -> None:
     html = now(session)
     assert "The request is larger than the window." in str(html) and "last warning" not in str(html)
     assert chip(meter(session), "level") == "Larger than the window" and "goes past the window" in str(html)
+    assert "more than 100 %" in str(html), "one token over does not show in a rounded share"
+    end = [each for each in find(html) if each.attributes.get("data-share") == "100"]
+    assert len(end) == 1, "the end of the window is a line of its own"
+    session.state.settings["window"] = estimate(session.state).exact // 2
+    assert "more than 100 %" not in str(now(session)) and "200 %" in str(now(session))
 
 
 def test_a_figure_that_holds_a_report_is_not_called_an_estimate_alone() -> None:
@@ -292,9 +388,10 @@ def test_the_line_over_turns_is_what_held_then_and_not_the_settings_of_now() -> 
     session = reading(begun(trigger=1_500), 2)
     session.add(e.SettingChanged(name="trigger", value=1_200))
     first, second = (each.event for each in session.records if isinstance(each.event, e.ContextMeasured))
-    # Where two strategies measure, the lab's own comes last.
+    # Where two strategies measure, the one counts that was nearest to acting, or furthest past its threshold.
     session.add(replace(second, strategy="budgets", threshold=9_000))
     third = measure(session)
+    session.add(replace(second, strategy="stages", threshold=8_000))
     session.call_started()
     session.call_ended("Done.")
     session.end()
@@ -311,11 +408,13 @@ def test_the_line_over_turns_is_what_held_then_and_not_the_settings_of_now() -> 
     html = now(session, replace(VIEWER, tab="turns", unit="reported"))
     drawn = [each.attributes["data-value"] for each in find(html, data_line="threshold")]
     assert drawn == ["1500", "1200"] and len(lines(html, "window")) == 1
-    rows = [each.text for each in find(html) if each.tag == "tr" and "data-call" in each.attributes]
+    # The newest call stands first.
+    rows = [each.text for each in find(html) if each.tag == "tr" and "data-call" in each.attributes][::-1]
     for row, event in zip(rows, (first, second, third), strict=False):
         assert f"{event.estimate:,}" in row and f"{event.threshold:,}" in row and "4,000" in row
     assert "past it" in rows[2] and "past it" not in rows[0]
     assert figure(html, "measured.threshold") == "1200" and "1 time past" in str(html)
+    assert "and strategy “threshold and cut point” acts above" in str(html), "whose threshold it is"
 
 
 def test_among_characters_the_threshold_is_no_line_and_the_page_says_so() -> None:

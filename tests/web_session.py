@@ -11,7 +11,7 @@ from harness.compaction import plan_boundary, plan_cut
 from harness.context import make_entry
 from harness.cutting import cut_at, place_of_tail
 from harness.discovery import Lab, Sample, SampleGroup, find_labs, load
-from harness.hooks import Compacting
+from harness.hooks import Compacting, Extension
 from harness.journal import Recorded
 from harness.messages import SummaryMessage, ToolCall
 from harness.problems import Problem
@@ -69,6 +69,7 @@ class FoldedSession:
     waiting: e.ApprovalRequested | None = None
     proposed: e.SummaryProposed | None = None
     strategy: Compacting | None = field(default_factory=lambda: load(find_labs(LABS)["07"]).compaction)
+    extensions: tuple[Extension, ...] = ()
     partial: tuple[int, str, str] | None = None
     failure: Problem | None = None
 

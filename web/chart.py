@@ -83,11 +83,13 @@ def stack(parts: Sequence[Part], scale: Literal["true", "equal"], unit: Unit = "
 def gauge(measured: int, limit: int, window: int | None = None, shares: Sequence[int] = ()) -> Gauge:
     """Draw a measure against a limit that stands at four fifths, or further left when the measure is past it.
 
-    window: the right edge where it fits there, with a mark at each of its `shares`, in percent.
+    window: the right edge where it fits there, with a mark at each of its `shares`, in percent. Where the measure goes
+    past it, its end is a mark too.
     """
     fitting = window if window and limit <= window <= limit * MOST_WINDOW else None
     whole = max(fitting or limit * 1.25, measured * 1.04, 1)
     fits, line, past = 100 * min(measured, limit) / whole, 100 * limit / whole, 100 * measured / whole
+    shares = shares if whole == fitting else (*shares, 100)
     marks = tuple((each, percent(each * fitting / whole)) for each in shares) if fitting else ()
     edges = (percent(fits), percent(line), line, percent(line), percent(max(0.0, past - line)))
     return Gauge(*edges, marks, whole=whole == fitting)

@@ -50,13 +50,13 @@ class MeasuredDetail:
 
 @dataclass(frozen=True, slots=True)
 class RefusedDetail:
-    """Why a compaction did not take effect, as a code. again: it is tried again.
-
-    most: after so many failures in a row nothing is compacted by itself any more.
+    """Why a compaction did not take effect, as a code. again: it is tried again. stopped: with this failure nothing is
+    compacted by itself any more. most: after so many in a row.
     """
 
     reason: str
     again: bool
+    stopped: bool
     most: int = MOST_FAILURES
 
 
@@ -119,7 +119,10 @@ def decided_detail(event: e.ResultsDecided, state: State, records: Sequence[Reco
 def refused_detail(event: e.CompactionRefused) -> RefusedDetail:
     """Build what the row of a CompactionRefused shows."""
     at_start = event.reason == "nothing_to_cut" and event.strategy != "task boundary"
-    return RefusedDetail("cut_at_start" if at_start else event.reason, event.reason not in _FINAL)
+    stopped = event.failures >= MOST_FAILURES
+    # Who asks by hand can always ask again.
+    again = event.reason not in _FINAL and (not stopped or event.trigger in ("by hand", "overflow"))
+    return RefusedDetail("cut_at_start" if at_start else event.reason, again, stopped)
 
 
 def measured_detail(event: e.ContextMeasured) -> MeasuredDetail:

@@ -61,6 +61,7 @@ class CompactionDetail:
     earlier: characters of JSON of the summary that it replaced; 0 without one.
     undone: it was taken back, by a person or (`left`) because the task went on from a checkpoint before it.
     undoable: it is the newest in force, so that it can be taken back.
+    until: the number of the one in force that replaced it, or 0.
     changed: what a person changed in the summary before it took effect; empty where nobody did.
     content: the whole message as the model reads it. system: it is sent as a system message now.
     why: a code, for what triggered it. request: the running task's request stands before the cut and stays.
@@ -73,6 +74,7 @@ class CompactionDetail:
     undone: bool
     left: bool
     undoable: bool
+    until: int
     changed: tuple[DiffLine, ...]
     content: str
     system: bool
@@ -125,8 +127,12 @@ def visible(text: str) -> str:
 def compaction_detail(made: Compaction, state: State, records: Sequence[Recorded]) -> CompactionDetail:
     """Build what a compaction's row shows beside its summary."""
     removed, event = made.removed, made.event
-    newest = next((each for each in reversed(state.compactions) if not each.undone), None) is made
+    later = next((each.event.number for each in state.compactions[event.number :] if not each.undone), 0)
+    newest = not made.undone and not later
     now = next((entry for entry in state.context.entries if entry.seq == made.seq), made.summary) if newest else None
+    past = "why_request" if event.measured > event.budget else "why_other"
+    # While a task runs, its request at least stays.
+    alone = event.trigger == STAGE and not event.kept and not event.pinned
     request = bool(event.pinned) and state.tasks[event.task - 1].seq in event.pinned
     return CompactionDetail(
         originals=tuple(removed[-MOST_ORIGINALS:]),
@@ -135,10 +141,11 @@ def compaction_detail(made: Compaction, state: State, records: Sequence[Recorded
         undone=bool(made.undone),
         left=bool(made.undone) and isinstance(records[made.undone - 1].event, e.TaskResumed),
         undoable=newest,
+        until=0 if made.undone else later,
         changed=text_diff(event.written, event.summary) if event.written else (),
         content=str(made.summary.wire["content"]),
         system=now is not None and now.wire["role"] == "system",
-        why=_WHY.get(event.trigger, "why_request" if event.measured > event.budget else "why_other"),
+        why="why_stage_idle" if alone else _WHY.get(event.trigger, past),
         request=request,
         waiting=len(event.pinned) - request,
     )

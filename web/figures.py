@@ -8,6 +8,7 @@ from harness import events as e
 from harness.compacting import Job
 from harness.compaction import Plan
 from harness.compaction import parts_of as parts_of_plan
+from harness.hooks import Compacting
 from harness.journal import Recorded
 from harness.records import CallRecord
 from harness.sizes import CATEGORIES, Category, Size, size_of
@@ -55,10 +56,21 @@ def planned(session: Shown, trigger: str = "", keep: int = 1, **changed: int) ->
     None without a strategy, and where it cannot say: a lab's code is not ours, and at a moment of the past the settings
     may be those of other extensions.
     """
-    if session.strategy is None:
-        return None
+    return _asked(session, session.strategy, trigger, keep, changed) if session.strategy else None
+
+
+def others(session: Shown) -> list[Plan]:
+    """Return what the other strategies, which act too, would cut now: those of labs that were added to the lab."""
+    added = [each.compaction for each in session.extensions if each.compaction not in (None, session.strategy)]
+    found = [_asked(session, strategy) for strategy in added if strategy]
+    return [plan for plan, _ in filter(None, found)]
+
+
+def _asked(
+    session: Shown, strategy: Compacting, trigger: str = "", keep: int = 1, changed: Mapping[str, int] | None = None
+) -> tuple[Plan, Job] | None:
     try:
-        return session.strategy(session.state, session.state.settings | changed, trigger, keep)
+        return strategy(session.state, session.state.settings | (changed or {}), trigger, keep)
     except Exception:  # it must not cost the page
         return None
 
@@ -103,9 +115,10 @@ def borders(records: Sequence[Recorded], most: int) -> list[Border]:
 def limits(records: Sequence[Recorded], calls: Sequence[CallRecord]) -> dict[int, e.ContextMeasured]:
     """Return what a strategy measured directly before each of `calls`, which are neighbours, by the call's number.
 
-    It is what held then: settings that were changed since change none of it.
+    It is what held then: settings that were changed since change none of it. Of several strategies it is the one that
+    was nearest to acting, or furthest past its threshold.
     """
-    found: dict[int, e.ContextMeasured] = {}
+    found: dict[int, dict[str, e.ContextMeasured]] = {}
     first, at = (calls[0].call if calls else 0), 0
     for each in reversed(records[: calls[-1].seq if calls else 0]):
         match each.event:
@@ -115,8 +128,11 @@ def limits(records: Sequence[Recorded], calls: Sequence[CallRecord]) -> dict[int
                 at = call
             case e.TaskStarted():
                 at = 0  # what was measured before a task ended without a call belongs to no other task's
-            case e.ContextMeasured() if at and at not in found:
-                found[at] = each.event
+            case e.ContextMeasured(strategy=strategy) if at:
+                found.setdefault(at, {}).setdefault(strategy, each.event)
             case _:
                 pass
-    return dict(reversed(found.items()))
+    return {
+        call: max(measured.values(), key=lambda one: one.estimate - one.threshold)
+        for call, measured in reversed(found.items())
+    }

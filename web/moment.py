@@ -7,7 +7,7 @@ from typing import Literal
 
 from harness import events as e
 from harness.discovery import Lab
-from harness.hooks import Compacting
+from harness.hooks import Compacting, Extension
 from harness.journal import Recorded
 from harness.replay import State, fold
 from harness.session import Session
@@ -28,6 +28,7 @@ class Moment:
     state: State
     records: Sequence[Recorded]
     strategy: Compacting | None = None
+    extensions: tuple[Extension, ...] = ()
     partial: None = None
     failure: None = None
 
@@ -106,7 +107,7 @@ async def moment_of(session: Session, at: int) -> Moment:
     known = [*session.state.history, *(made.summary for made in session.state.compactions)]
     numbered = ((each.seq, each.event) for each in records)
     state = await asyncio.to_thread(lambda: fold(numbered, {entry.seq: entry for entry in known}))
-    return Moment(session.id, session.lab, state, records, session.strategy)
+    return Moment(session.id, session.lab, state, records, session.strategy, session.extensions)
 
 
 def steps_of(shown: Shown, live: Shown) -> Steps:

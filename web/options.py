@@ -17,8 +17,9 @@ from web.words import Language
 LAB = "07"
 # Switches and no numbers, although they are kept as such: 1 is on.
 SWITCHES = ("confirm_summary", "keep_demands", "count_simply", "decide_anew", "resume_by_itself")
-# No turn at all, or no time to answer, would end every task before it began; no share is larger than the whole.
-LEAST = {"step_limit": 1, "approval_seconds": 1, "compress_at": 1}
+# No turn at all, or no time to answer, would end every task before it began; a summary of no characters is none; no
+# share is larger than the whole.
+LEAST = {"step_limit": 1, "approval_seconds": 1, "compress_at": 1, "summary_limit": 1}
 MOST = dict.fromkeys(SWITCHES, 1) | {"compress_at": 100}
 
 

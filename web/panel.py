@@ -7,10 +7,11 @@ from markupsafe import Markup
 
 from harness.accounting import Anchor, NoUsage, anchor, window_of
 from harness.by_hand import SETTING_MAX
+from harness.compaction import Plan
 from harness.records import CallRecord
 from harness.sizes import Size
 from web import chart, turns_chart
-from web.figures import Boundary, Part, borders, boundary, limits, parts_of, planned
+from web.figures import Boundary, Part, borders, boundary, limits, others, parts_of, planned
 from web.links import Links
 from web.lost import LostView, lost_view
 from web.message_lines import MessageLines, message_lines
@@ -32,7 +33,8 @@ class Panel:
     """Everything that the panel and the meter show. `window` is in tokens; None where nobody knows it.
 
     boundary, threshold: what a strategy for finished tasks, or one for the whole request, would do next; at most one
-    is there. stopped: why nothing is compacted by itself now, as a code, or "". presets: the lab's, to choose from.
+    is there. others: what those would do that act too. stopped: why nothing is compacted by itself now, as a code,
+    or "". presets: the lab's, to choose from.
     """
 
     parts: list[Part]
@@ -49,6 +51,7 @@ class Panel:
     largest: CallRecord | None
     boundary: Boundary | None
     threshold: Threshold | None
+    others: list[Plan]
     pinned: MessageLines | None
     stopped: str
     presets: tuple[PresetView, ...]
@@ -102,6 +105,7 @@ def panel_of(session: Shown, viewer: Viewer) -> Panel:
         largest=_largest(state.calls, viewer.unit) if over_turns else None,
         boundary=ahead,
         threshold=limit,
+        others=others(session),
         pinned=message_lines(limit.pinned, Links(session, viewer), PINNED) if limit else None,
         stopped=state.breaker.open if session.strategy else "",
         presets=presets_of(session.lab, state.settings, viewer.language),

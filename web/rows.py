@@ -94,13 +94,13 @@ def row_id(recorded: Recorded) -> str:
     """Return the id of the row that this event belongs to: a ToolEnded of call "a1" -> "tool-call-a1"."""
     match recorded.event:
         case e.ApprovalRequested() | e.ApprovalAnswered() | e.ToolStarted() | e.ToolEnded():
-            return f"tool-call-{_plain(recorded.event.call_id)}"
+            return tool_call_id(recorded.event.call_id)
         case e.ModelCallStarted() | e.ModelCallEnded() | e.ModelCallFailed():
             return model_call_id(recorded.event.call)
         case e.SummaryCallStarted() | e.SummaryCallEnded():
             return f"summary-call-{recorded.event.call}"
         case e.SummaryProposed() | e.SummaryAnswered():
-            return f"proposal-{recorded.event.call}"
+            return proposal_id(recorded.event.call)
         case _:
             return f"row-{recorded.seq}"
 
@@ -108,6 +108,16 @@ def row_id(recorded: Recorded) -> str:
 def model_call_id(call: int) -> str:
     """Return the id of a model call's row."""
     return f"model-call-{call}"
+
+
+def tool_call_id(call_id: str) -> str:
+    """Return the id of a tool call's row."""
+    return f"tool-call-{_plain(call_id)}"
+
+
+def proposal_id(call: int) -> str:
+    """Return the id of the row of a summary that a person may change."""
+    return f"proposal-{call}"
 
 
 def at(records: Sequence[Recorded], seq: int) -> Recorded:

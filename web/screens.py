@@ -11,7 +11,7 @@ from web.lab_picture import picture_of
 from web.moment import steps_of
 from web.panel import dry_run_of, panel_of
 from web.shown import Shown
-from web.status import failure_line, may_end_stage, state_of, status_line
+from web.status import asking_row, failure_line, may_end_stage, state_of, status_line
 from web.viewer import Viewer
 
 
@@ -88,6 +88,7 @@ def render_session(
         hand=hand_view(session, viewer, kept(asked.keep)),
         hand_open=asked.keep is not None,
         status=status_line(session, viewer),
+        asking=asking_row(session),
         failure=failure_line(session, viewer.words),
         back=f"/s/{session.id}{viewer.query()}",
         stream=f"/s/{session.id}/events{viewer.query(after=str(session.committed))}",

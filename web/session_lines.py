@@ -79,7 +79,7 @@ def _line(info: SessionInfo, labs: Mapping[str, Lab], viewer: Viewer) -> Session
         model=info.model.model if info.model else "",
         offline=info.model is not None and info.model.offline,
         tasks=info.tasks,
-        in_force=info.compactions - info.undone,
+        in_force=info.in_force,
         compactions=info.compactions,
         largest=info.largest,
         forked_after=fork.task if fork else None,

@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 
 from harness.discovery import Lab
 from harness.events import ApprovalRequested, SummaryProposed
-from harness.hooks import Compacting
+from harness.hooks import Compacting, Extension
 from harness.journal import Recorded
 from harness.problems import Problem
 from harness.replay import State
@@ -36,6 +36,8 @@ class Shown(Protocol):
     def partial(self) -> tuple[int, str, str] | None: ...
     @property
     def strategy(self) -> Compacting | None: ...
+    @property
+    def extensions(self) -> tuple[Extension, ...]: ...
     @property
     def committed(self) -> int: ...
     @property

@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from harness import events as e
 from harness.stages import has_stages
+from web.rows import proposal_id, tool_call_id
 from web.shown import Shown
 from web.units import sized
 from web.viewer import Viewer
@@ -30,6 +31,15 @@ def failure_line(session: Shown, words: Words) -> Markup:
     """Return why nothing more can be recorded and what to do, or nothing where all is well."""
     failure = session.failure
     return words.t(f"problem.{failure.code}", **failure.values) if failure else Markup()
+
+
+def asking_row(session: Shown) -> str:
+    """Return the id of the row that waits for a person's answer, or nothing."""
+    if session.failure:
+        return ""
+    if session.waiting:
+        return tool_call_id(session.waiting.call_id)
+    return proposal_id(session.proposed.call) if session.proposed else ""
 
 
 def status_line(session: Shown, viewer: Viewer) -> Markup:

@@ -81,6 +81,11 @@ class Threshold:
         return self.window.tokens is not None and self.plan.measured > self.window.tokens
 
     @property
+    def hardly_over(self) -> bool:
+        """Whether it would be larger by so little that its share, rounded, does not show it."""
+        return self.over and round(self.share or 0) == 100
+
+    @property
     def step(self) -> int:
         """Return which of `STEPS` told the window, from 1; 0 where none did."""
         return STEPS.index(self.window.source) + 1 if self.window.source in STEPS else 0

@@ -82,7 +82,7 @@ class Turns:
 
     @property
     def past(self) -> int:
-        """Return before how many calls the strategy found itself past its threshold."""
+        """Return before how many calls a strategy found the request past its threshold."""
         return sum(1 for each in self.limits.values() if each.estimate > each.threshold)
 
 

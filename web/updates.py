@@ -16,7 +16,7 @@ from web.moment import steps_of
 from web.panel import dry_run_of, panel_of
 from web.rows import model_call_id, row_id
 from web.shown import Shown
-from web.status import failure_line, may_end_stage, state_of, status_line
+from web.status import asking_row, failure_line, may_end_stage, state_of, status_line
 from web.viewer import Viewer
 
 __all__ = ["Mode", "Update", "render_failure", "render_panel_updates", "render_partial", "render_updates"]
@@ -46,7 +46,7 @@ def render_updates(session: Shown, recorded: Recorded | e.TextDelta, viewer: Vie
         return [Update(f"{model_call_id(recorded.call)}-{target}", str(escape(recorded.text)), "append")]
     updates = feed_updates(session, recorded, viewer)
     if isinstance(recorded.event, TURNING):
-        updates.append(_block(session, viewer, "composer_actions", "composer-actions"))
+        updates += _composer(session, viewer)
     if isinstance(recorded.event, SETTING):
         updates += [Update(target, html, "morph") for target, html in render_parts(session, viewer).items()]
     # With these the form of a compaction by hand comes or goes.
@@ -88,19 +88,19 @@ def render_failure(session: Shown, viewer: Viewer) -> list[Update]:
     alert = viewer.block("session.html", "failure", failure=failure_line(session, viewer.words))
     return [
         *left_open(session, session.committed, viewer),
-        _block(session, viewer, "composer_actions", "composer-actions"),
+        *_composer(session, viewer),
         _status(session, viewer),
         Update("failure", alert, "replace"),
     ]
 
 
 def _status(session: Shown, viewer: Viewer) -> Update:
-    line = status_line(session, viewer)
-    html = viewer.block("session.html", "status", state_code=state_of(session), status=line)
+    line, row = status_line(session, viewer), asking_row(session)
+    html = viewer.block("session.html", "status", state_code=state_of(session), status=line, asking=row)
     return Update("status", html, "replace")
 
 
-def _block(session: Shown, viewer: Viewer, block: str, target: str) -> Update:
+def _composer(session: Shown, viewer: Viewer) -> list[Update]:
     shown = {"session_id": session.id, "state_code": state_of(session), "stages": may_end_stage(session)}
-    html = viewer.block("session.html", block, **shown)
-    return Update(target, html, "replace")
+    places = {"composer_actions": "composer-actions", "stage_says": "stage-says"}
+    return [Update(target, viewer.block("session.html", block, **shown), "replace") for block, target in places.items()]

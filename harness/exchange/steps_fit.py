@@ -8,8 +8,10 @@ from harness.replay import State
 def stage_fits(state: State, event: e.StageEnded) -> bool:
     """Whether the stage can have ended here. The agent marks one by a call of its tool that was just answered."""
     if event.by == "person":
-        return stages.has_stages(state) and event.name == stages.plain(event.name)
-    return not state.unanswered and state.running_task() is not None and event.name == stages.marked(state)
+        waits = not event.at_once or state.running_task() is None
+        return stages.has_stages(state) and event.name == stages.plain(event.name) and waits
+    begun = not state.unanswered and state.running_task() is not None
+    return begun and event.name == stages.marked(state) and not event.at_once
 
 
 def checkpoint_fits(state: State, event: e.CheckpointSaved) -> bool:

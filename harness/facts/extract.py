@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from operator import attrgetter
 from typing import Literal
 
@@ -152,7 +153,9 @@ def _commands(text: str) -> Iterator[Fact]:
 
 def _errors(text: str) -> Iterator[Fact]:
     done = 0
-    for place in sorted(match.start() for told in lines.told_by(lines.ERRORS, text) for match in told.finditer(text)):
+    for place in sorted(
+        match.start() for _, told in lines.signs_in(text, lines.ERRORS) for match in told.finditer(text)
+    ):
         if place < done:
             continue
         begin = text.rfind("\n", done, place) + 1 or done
@@ -170,15 +173,18 @@ def _stripped(kind: Kind, text: str, begin: int, end: int) -> Iterator[Fact]:
 
 
 def _demands(text: str, of_user: bool) -> Iterator[Fact]:
-    small = text.lower()
-    told = lines.told_by(lines.DEMANDS, small)
-    told += lines.told_by(lines.DEMANDS_OF_USER, small) if of_user else []
+    told = lines.signs_in(text.lower(), lines.DEMANDS_OF_USER if of_user else lines.DEMANDS)
     if not told:
         return
-    begin, ends = 0, lines.END_OF_USER if of_user else lines.END
-    for end in [*(match.end() for match in ends.finditer(text)), len(text)]:
+    end, ends = 0, lines.END_OF_USER if of_user else lines.END
+    for following in chain((match.end() for match in ends.finditer(text)), [len(text)]):
+        begin, end = end, following
+        # Most sentences hold no sign, and need no closer look.
+        told_here = lines.signs_in(text[begin:end].lower(), told)
+        if not told_here:
+            continue
         place = lines.BEFORE.match(text, begin, end).end()  # type: ignore[union-attr]
-        sentence, begin = text[place:end].rstrip(_FRAME).rstrip(), end
+        sentence = text[place:end].rstrip(_FRAME).rstrip()
         small = sentence.lower()
-        if any(each.search(small) for each in told) and (of_user or not lines.CODE.search(sentence)):
+        if any(each.search(small) for _, each in told_here) and (of_user or not lines.CODE.search(sentence)):
             yield fact("constraint", sentence, place)

@@ -5,19 +5,22 @@ misleads; what a file or a model says only where it forbids or commands.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-Signs = tuple[tuple[str, re.Pattern[str]], ...]
+Signs = Sequence[tuple[str, re.Pattern[str]]]
 
 
 def patterns_by_sign(table: Mapping[str, str]) -> Signs:
     """Return pairs of a sign and its pattern; without a pattern the sign alone tells enough."""
-    return tuple((sign, re.compile(pattern or re.escape(sign), re.MULTILINE)) for sign, pattern in table.items())
+    return [(sign, re.compile(pattern or re.escape(sign), re.MULTILINE)) for sign, pattern in table.items()]
 
 
-def told_by(signs: Signs, text: str) -> list[re.Pattern[str]]:
-    """Return the patterns whose signs stand in `text`: only these are worth to look for."""
-    return [pattern for sign, pattern in signs if sign in text]
+def signs_in(text: str, signs: Signs) -> Signs:
+    """Return those of `signs` that stand in `text`: only their patterns are worth to look for.
+
+    Of what has no sign the pattern itself is looked for.
+    """
+    return [(sign, pattern) for sign, pattern in signs if (sign in text if sign else pattern.search(text))]
 
 
 # A name between backticks, a command between backticks: `ticket-gate`, `gatectl replay --ticket 88213`.
@@ -113,25 +116,52 @@ DEMANDS = patterns_by_sign(
         r"|只有[^，。]{1,30}?(?:才|可以|允许|能)",
     }
 )
-# A user may mean a demand. Looked for in one sentence of a user in small letters.
-DEMANDS_OF_USER = patterns_by_sign(
-    {
-        "only": r"\bonly\b(?![ ](?:an?[ ])?(?:gues|suspe|assum))",  # Change only the README; not "only suspected"
-        "n": r"\b(?:do|ca|wo|need)n['’]t\b|\bcan[ ]?not\b|\b(?:no|nothing|nobody|none|neither|never|without|unless)\b",
-        # Not in the tests folder; unlike "it is not running"
-        "not": r"(?<!is )(?<!are )(?<!was )(?<!were )(?<!does )(?<!did )(?<!has )(?<!have )(?<!will )\bnot\b",
-        # Keep every public name. Make sure that it compiles. It should be quick.
-        "e": r"\b(?:keep|leave|ensure|make[ ]sure|except|required?|limited|instead[ ]of|avoid(?:ed)?)\b",
-        # It has to be quick. At most three sentences, within a minute.
-        "t": r"\b(?:(?:ha[vs]e?|needs?|stick)[ ]to|at[ ](?:least|most)|not?[ ]\w+[ ]than|just|within)\b",
-        "a": r"\b(?:always|avoid|as[ ]is|alone)\b",
-        "s": r"\b(?:should|stop)\b",
-        # 只 in any use but 只有, 只是, 只好 and the measure word
-        "只": r"(?<![不船几两这那每各一二三四五六七八九十百0-9])(?<![0-9] )只(?![有是好见怕]|不过)",
-        "别": r"(?<![分特个区类级性识告辨鉴判派])别(?![的人处名墅扭致])",  # 别动它; not 分别, 别的
-        # 不 in any use but a set phrase: 不重新读文件; not 不知道, 是不是
-        "不": r"不(?![是过错同行知了止仅但管论对一])(?<!是不)(?<!差不)(?<!要不)(?<!能不)",
-        # 最多三句话, 应该先问我, 一页之内
-        "": r"应该|应当|避免|无需|一定要|保持|保留|最多|至少|以内|之内|控制在|仅|除了|勿|要求",
-    }
-)
+# A user may mean a demand too. Looked for in one sentence of a user in small letters. Most signs are whole words, so
+# that hardly a pattern is looked for in vain.
+DEMANDS_OF_USER = [
+    *DEMANDS,
+    *patterns_by_sign(
+        {
+            "only": r"\bonly\b(?![ ](?:an?[ ])?(?:gues|suspe|assum))",  # Change only the README; not "only suspected"
+            "n't": r"\b(?:do|ca|wo|need)n't\b",
+            "n’t": r"\b(?:do|ca|wo|need)n’t\b",
+            "cannot": r"\bcannot\b",
+            "no": r"\b(?:no|nothing|nobody|none)\b",
+            "neither": r"\bneither\b",
+            "never": r"\bnever\b",
+            "without": r"\bwithout\b",
+            "unless": r"\bunless\b",
+            # Not in the tests folder; unlike "it is not running"
+            "not": r"(?<!is )(?<!are )(?<!was )(?<!were )(?<!does )(?<!did )(?<!has )(?<!have )(?<!will )\bnot\b",
+            # Keep every public name. Make sure that it compiles. It should be quick.
+            "keep": r"\bkeep\b",
+            "leave": r"\bleave\b",
+            "ensure": r"\bensure\b",
+            "make sure": r"\bmake sure\b",
+            "except": r"\bexcept\b",
+            "require": r"\brequired?\b",
+            "limited": r"\blimited\b",
+            "instead of": r"\binstead of\b",
+            "avoid": r"\bavoid(?:ed)?\b",
+            "should": r"\bshould\b",
+            # It has to be quick. At most three sentences, within a minute.
+            " to": r"\b(?:ha[vs]e?|needs?|stick) to\b",
+            "at least": r"\bat least\b",
+            "at most": r"\bat most\b",
+            " than": r"\bnot? \w+ than\b",
+            "just": r"\bjust\b",
+            "within": r"\bwithin\b",
+            "always": r"\balways\b",
+            "as is": r"\bas is\b",
+            "alone": r"\balone\b",
+            "stop": r"\bstop\b",
+            # 只 in any use but 只有, 只是, 只好 and the measure word
+            "只": r"(?<![不船几两这那每各一二三四五六七八九十百0-9])(?<![0-9] )只(?![有是好见怕]|不过)",
+            "别": r"(?<![分特个区类级性识告辨鉴判派])别(?![的人处名墅扭致])",  # 别动它; not 分别, 别的
+            # 不 in any use but a set phrase: 不重新读文件; not 不知道, 是不是
+            "不": r"不(?![是过错同行知了止仅但管论对一])(?<!是不)(?<!差不)(?<!要不)(?<!能不)",
+            # 最多三句话, 应该先问我, 一页之内
+            "": r"应该|应当|避免|无需|一定要|保持|保留|最多|至少|以内|之内|控制在|仅|除了|勿|要求",
+        }
+    ),
+]

@@ -42,8 +42,8 @@ def compaction(state: State, settings: Mapping[str, int], trigger: str = "", kee
     cut = cut_at(entries, place, request=running.seq if running else 0, waiting=state.unanswered)
     limit = threshold(state, settings, trigger)
     plan = plan_cut("budgets", trigger or "threshold", cut, measured=measured, budget=limit)
-    window = window_of(state).tokens or 2 * settings["summary_reserve"]
-    asked = Asked(0, summary_tokens(state, min(settings["summary_reserve"], window // 2)), READING)
+    window = window_of(state).tokens or 3 * settings["summary_reserve"]
+    asked = Asked(0, summary_tokens(state, min(settings["summary_reserve"], window // 3)), READING)
 
     def beside(state: State, removed: Sequence[Entry], words: Wording) -> str:
         return restoring.restored(state, removed, words, restoring.Room.of(settings))

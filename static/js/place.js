@@ -1,6 +1,6 @@
 // Brings a reader back to the same place in the feed after a reload or a change of view. Who comes for the first
 // time starts at its end, where the feed has a scroll bar of its own; on a small screen at the page's top.
-import { scroller } from "./scroll.js";
+import { scroller } from "./scroller.js";
 
 const KEY = `place ${location.pathname}`;
 

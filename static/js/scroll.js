@@ -1,5 +1,6 @@
-// Keeps the last row of the feed in sight while the reader is there; elsewhere it leaves the page alone and
-// offers a way down.
+// Keeps the feed's end in sight while the reader is there; elsewhere it leaves the page alone and offers a way down.
+import { scroller } from "./scroller.js";
+
 const NEAR = 80; // pixels below the edge that still count as being there
 
 export function keepScroll() {
@@ -7,21 +8,27 @@ export function keepScroll() {
   const stream = document.querySelector("#stream");
   if (!pill || !stream) return;
   let followed = true;
-  let height = 0;
+  let [height, gap] = [0, 0];
   let cuts = compactions().length;
+  let shown = NaN; // where a compaction was put at the top, until something comes after it
 
   stream.addEventListener("htmx:before:swap", () => {
-    followed = below(pill) < NEAR;
     height = bottom();
+    gap = below(pill);
+    followed = gap < NEAR || Math.abs(scroller().scrollTop - shown) < NEAR;
   });
   stream.addEventListener("htmx:after:swap", () => {
-    if (bottom() <= height) return;
     const found = compactions();
-    // A compaction is read from its top, not from its end.
-    if (followed && found.length > cuts) found[found.length - 1].scrollIntoView({ behavior: "instant" });
-    else if (followed) down(pill);
-    else pill.hidden = false;
+    const cut = found.length > cuts && found[found.length - 1];
     cuts = found.length;
+    if (followed && cut) {
+      // A compaction that ends the feed is read from its top; with the next row the end is followed again.
+      cut.scrollIntoView({ behavior: "instant" });
+      shown = scroller().scrollTop;
+    } else if (followed && below(pill) > gap) {
+      down(pill);
+      shown = NaN;
+    } else if (!followed && bottom() > height) pill.hidden = false;
   });
   pill.addEventListener("click", () => down(pill));
   // Who sends a task wants to see it.
@@ -33,13 +40,6 @@ export function keepScroll() {
 }
 
 const compactions = () => document.querySelectorAll('#feed [data-event="ContextCompacted"]');
-
-export function scroller() {
-  for (let each = document.querySelector("#feed"); each && each !== document.body; each = each.parentElement) {
-    if (/auto|scroll/.test(getComputedStyle(each).overflowY) && each.scrollHeight > each.clientHeight) return each;
-  }
-  return document.scrollingElement;
-}
 
 // Where the last row ends, in the whole of what scrolls.
 function bottom() {

@@ -1,5 +1,5 @@
 // Steps with the keyboard: ← and → go call by call, Home to the first step, End to now. Only while the focus is on
-// the stepper or nowhere, so that the keys keep their meaning everywhere else.
+// the stepper or nowhere (a row as a whole is nowhere), so that the keys keep their meaning everywhere else.
 const KEYS = { ArrowLeft: "back", ArrowRight: "on", Home: "first", End: "now" };
 const MARK = "context-lab-step";
 
@@ -8,7 +8,7 @@ export function watchSteps() {
   if (!stepper()) return;
   document.addEventListener("keydown", (event) => {
     const step = KEYS[event.key];
-    const free = event.target === document.body || stepper().contains(event.target);
+    const free = event.target.matches("body, #feed > .row") || stepper().contains(event.target);
     if (!step || !free || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     const link = stepper().querySelector(`[data-step=${step}]`);
     if (!link) return;
