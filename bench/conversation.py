@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bench.lost_cost import ANSWER_ZH, PLAN, REQUEST, REQUEST_ZH, RESULT
 from harness import events as e
+from harness.combining import DEFAULTS
 from harness.context import Entry
 from harness.discovery import Lab, find_labs
-from harness.library import DEFAULTS
 from harness.messages import ToolCall
 from harness.replay import State, fold
 from harness.request import dump

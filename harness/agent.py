@@ -12,8 +12,6 @@ from typing import Any
 
 from harness import checkpoints
 from harness import events as e
-from harness.accounting import estimate, window_of
-from harness.budgets import freed_by
 from harness.compaction import Plan, Summary, refusal, size_removed
 from harness.confirmations import Confirmations
 from harness.context import Entry
@@ -21,16 +19,15 @@ from harness.messages import SummaryMessage
 from harness.model.errors import ModelError
 from harness.model.gateway import Gateway
 from harness.offline import offline_headers
-from harness.records import TaskRecord
 from harness.replay import State
+from harness.reporting import Reporting
 from harness.request import Request, digest
-from harness.result_events import Decision
-from harness.sizes import Size, Usage
+from harness.sizes import Size, Usage, size_of
 from harness.tokens import size_of_message
 from harness.workspace import Workspace
 
 
-class Agent:
+class Agent(Reporting):
     """The agent as an extension sees it, for the time of one task. `confirmations` ask a person about a summary.
 
     overflowed: the provider has just refused a request as too long; it is sent once more if something is compacted.
@@ -44,56 +41,14 @@ class Agent:
         confirmations: Confirmations,
         workspace: Workspace | None = None,
         keep_step: Callable[[int, int], Awaitable[int]] | None = None,
+        beside: Callable[[Sequence[Entry]], str] = lambda removed: "",
     ) -> None:
-        self.state = state
-        self.overflowed = False
-        self._emit = emit
+        super().__init__(state, emit)
         self._gateway = gateway
         self._confirmations = confirmations
         self.workspace = workspace
         self._keep_step = keep_step
-
-    @property
-    def task(self) -> TaskRecord:
-        """Return the current task."""
-        return self.state.tasks[-1]
-
-    @property
-    def settings(self) -> dict[str, int]:
-        """Return the settings in force."""
-        return self.state.settings
-
-    def measured(self, plan: Plan) -> None:
-        """Report what a strategy counted at the end of a task and whether it acts."""
-        outcome = "past" if plan.past else "within" if plan.removed else "none"
-        counted = {name: getattr(plan, name) for name in ("strategy", "unit", "measured", "budget")}
-        self._emit(e.BoundaryMeasured(task=self.task.task, outcome=outcome, **counted))
-
-    def watch(self, strategy: str, *, simple: bool, threshold: int) -> bool:
-        """Report how large the next request is; whether it is past `threshold`, in tokens, or was refused as too long.
-
-        Costs the same however long the history is, so it may be done before every turn; a cut is planned only then.
-        """
-        found, window = estimate(self.state), window_of(self.state).tokens
-        counted = {"exact": found.exact, "simple": found.simple, "reported": found.reported, "call": found.call}
-        limit = {"estimate": found.tokens(simple=simple), "threshold": threshold, "window": window}
-        self._emit(e.ContextMeasured(task=self.task.task, strategy=strategy, **counted, **limit))
-        return found.tokens(simple=simple) > threshold or self.overflowed
-
-    def decide(self, decisions: Sequence[Decision], *, anew: bool = False) -> None:
-        """Let `decisions` about results hold from here on; those that hold already are left out.
-
-        anew: they are made afresh before each turn and not kept.
-        """
-        new = tuple(each for each in decisions if each != self.state.decisions.get(each.call_id))
-        if new:
-            freed = freed_by(self.state, new)
-            figures = {"freed_chars": max(0, freed.chars), "freed_tokens": max(0, freed.tokens)}
-            self._emit(e.ResultsDecided(task=self.task.task, decisions=new, anew=anew, **figures))
-
-    def end_stage(self, name: str) -> None:
-        """Report that the agent has marked the end of a stage of its task."""
-        self._emit(e.StageEnded(task=self.task.task, name=name, by="agent"))
+        self.beside = beside
 
     async def checkpoint(self, rounds: int) -> None:
         """Save a checkpoint with the newest `rounds`, where a step has just succeeded; else do nothing.
@@ -106,12 +61,6 @@ class Agent:
         if self._keep_step:
             workspace = await self._keep_step(len(self.state.checkpoints) + 1, before.workspace if before else 0)
         self._emit(checkpoints.made(self.state, rounds=rounds, workspace=workspace))
-
-    def refuse(self, plan: Plan, reason: str, detail: str = "") -> None:
-        """Report that a compaction was wanted and that everything stays as it was."""
-        wanted = {"strategy": plan.strategy, "trigger": plan.trigger}
-        failures = self.state.breaker.after(reason)
-        self._emit(e.CompactionRefused(task=self.task.task, reason=reason, detail=detail, failures=failures, **wanted))
 
     async def ask(
         self,
@@ -182,6 +131,11 @@ class Agent:
         # Another strategy must not cut once more for the same refusal.
         self.overflowed = False
         return True
+
+    def frees(self, removed: Sequence[Entry], summary: Summary) -> bool:
+        """Whether `summary`, with all that stands beside it, is smaller than what it would take the place of."""
+        size, gone = self._entry(summary).size, size_of(removed)
+        return size.chars < gone.chars and size.tokens < gone.tokens
 
     def _entry(self, summary: Summary) -> Entry:
         message = SummaryMessage(summary.preface, summary.text, summary.beside)

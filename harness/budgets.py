@@ -25,9 +25,8 @@ PREVIEW_SHARE = 4
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """The limits, in characters. stale_turns: replies of the model after which a result is old; a batch of old ones
-    is replaced once `stale_batch` characters can be freed together. result_limit, turn_limit, stale_turns: 0 switches
-    that step off.
+    """The limits, in characters. stale_turns: replies of the model after which a result is old; a batch of old ones is
+    replaced once `stale_batch` characters can be freed together. 0 switches a step off (not a preview or a batch).
     """
 
     result_limit: int
@@ -48,12 +47,13 @@ class Budgets:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A result in the context: the call that it answers, its number in the session, and how many replies came after."""
+    """A result in the context: its call, its number among those of `child` (0: no sub-agent), replies since then."""
 
     call: ToolCall | None
     entry: Entry
     number: int
     age: int
+    child: int
 
     @property
     def message(self) -> ToolResult:
@@ -102,7 +102,7 @@ def given(state: State, numbers: Mapping[str, int]) -> list[list[Given]]:
     """
     turns: list[list[Given]] = []
     ages: dict[str, int] = {}
-    age, missing, results = 0, len(numbers), state.results
+    age, missing, results, own = 0, len(numbers), state.results, state.number
     for entry in reversed(state.context.entries) if numbers else ():
         message = entry.message
         if isinstance(message, ToolResult):
@@ -112,12 +112,12 @@ def given(state: State, numbers: Mapping[str, int]) -> list[list[Given]]:
         elif isinstance(message, AssistantMessage):
             asked = [call for call in message.calls if call.id in ages] if ages else ()
             if asked:
-                turns.append([Given(call, results[call.id], numbers[call.id], ages.pop(call.id)) for call in asked])
+                turns.append([Given(x, results[x.id], numbers[x.id], ages.pop(x.id), own) for x in asked])
             age += 1
             if not missing and not ages:
                 break
     # A result without its call is a turn of its own.
-    alone = [[Given(None, results[call_id], numbers[call_id], age)] for call_id, age in reversed(ages.items())]
+    alone = [[Given(None, results[call_id], numbers[call_id], age, own)] for call_id, age in reversed(ages.items())]
     return alone + turns[::-1]
 
 
@@ -151,7 +151,7 @@ def _kept(state: State, each: Given) -> Decision:
 
 
 def _spilled(each: Given, verdict: Verdict, budgets: Budgets) -> Decision:
-    message, file = each.message, file_name(each.number, each.message.name)
+    message, file = each.message, file_name(each.number, each.message.name, each.child)
     text = shortened(message.text, budgets.preview, whole_note(message.name, file))
     return Decision(message.call_id, verdict, len(message.text), text, file)
 

@@ -6,9 +6,11 @@ Knows nothing of the model; it gets the calls and emits what happens to them.
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import groupby
 from typing import Any
 
+from harness.delegation import Delegation
 from harness.events import ApprovalRequested, Event, ToolEnded, ToolStarted
 from harness.messages import ToolCall, clean
 from harness.tools import Arguments, Tool, ToolError
@@ -18,7 +20,11 @@ REPEATS_REFUSED, REPEATS_ENDED = 3, 5
 # A tool bounds its own result; this holds for one that does not. Characters.
 RESULT_CHARS = 100_000
 
-Approve = Callable[[ApprovalRequested], Awaitable[str]]
+# So many sub-agents of one reply work at once.
+AT_ONCE = 4
+
+Approve = Callable[..., Awaitable[str]]
+Delegate = Callable[[str, Delegation], Awaitable[str]]
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "object": (dict,),
     "array": (list,),
@@ -30,6 +36,7 @@ class Calls:
 
     approve: asks a person; returns "" for yes, or the text that tells the model why not.
     left: whether the newest result has left the context, so that asking again for it makes sense.
+    delegate: lets a sub-agent do what a call hands on, and returns its answer. alone: held while a tool runs.
     """
 
     def __init__(
@@ -39,14 +46,48 @@ class Calls:
         approve: Approve,
         approval_seconds: int,
         left: Callable[[], bool] = lambda: False,
+        delegate: Delegate | None = None,
+        alone: asyncio.Lock | None = None,
     ) -> None:
         self._tools, self._emit, self._approve = tools, emit, approve
         self._approval_seconds, self._left = approval_seconds, left
+        self._delegate, self._alone = delegate, alone or asyncio.Lock()
         self._last = ("", "")
         self.repeats = 0
 
+    async def run_all(self, task: int, calls: Sequence[ToolCall]) -> None:
+        """Run the calls of one reply, one after another; neighbours that hand their work on, side by side."""
+        for delegates, group in groupby(calls, key=self._delegates):
+            if delegates:
+                await self._side_by_side(task, tuple(group))
+                continue
+            for call in group:
+                await self.run(task, call)
+
     async def run(self, task: int, call: ToolCall) -> None:
         """Run one call and emit its result. Only a cancellation leaves it without one."""
+        self._emit(await self._ended(task, call))
+
+    def _delegates(self, call: ToolCall) -> bool:
+        return call.name in self._tools and self._tools[call.name].delegate is not None
+
+    async def _side_by_side(self, task: int, calls: Sequence[ToolCall]) -> None:
+        most = asyncio.Semaphore(AT_ONCE)
+
+        async def one(call: ToolCall) -> ToolEnded:
+            async with most:
+                return await self._ended(task, call)
+
+        # Each in a task of its own, for a sub-agent takes a cancellation as its end and says no more of it. A stop of
+        # this one ends them all, waits for each, and then goes on from here.
+        ended = await asyncio.gather(*map(one, calls), return_exceptions=True)
+        for each in ended:
+            if isinstance(each, BaseException):
+                raise each
+            # In the order of the calls, whichever was the fastest.
+            self._emit(each)
+
+    async def _ended(self, task: int, call: ToolCall) -> ToolEnded:
         named = {"task": task, "call_id": call.id, "name": call.name, "arguments": call.arguments}
         same = (call.name, call.arguments) == self._last
         self.repeats = self.repeats + 1 if same else 1
@@ -58,7 +99,7 @@ class Calls:
             text, ok = bounded(str(error)), False
         except Exception as error:  # a tool is not ours: whatever it raises becomes a result
             text, ok = clean(f"The tool failed: {error!r}. Try another way."), False
-        self._emit(ToolEnded(text=text, ok=ok, seconds=time.monotonic() - began, **named))
+        return ToolEnded(text=text, ok=ok, seconds=time.monotonic() - began, **named)
 
     async def _result(self, named: dict[str, Any], call: ToolCall) -> str:
         tool = self._tools.get(call.name)
@@ -71,13 +112,19 @@ class Calls:
                 "be the same. Do something else, or answer with what you know."
             )
         if tool.asks:
-            # A preview reads files.
-            preview = await asyncio.to_thread(tool.preview, arguments) if tool.preview else ""
+            async with self._alone:
+                # A preview reads files.
+                preview = await asyncio.to_thread(tool.preview, arguments) if tool.preview else ""
             asked = ApprovalRequested(preview=clean(preview), seconds=self._approval_seconds, **named)
             if refused := await self._approve(asked):
                 raise ToolError(refused)
-        self._emit(ToolStarted(**named))
-        return await tool.run(arguments)
+        if tool.delegate and self._delegate:
+            wanted = tool.delegate(arguments)
+            self._emit(ToolStarted(**named))
+            return await self._delegate(call.id, wanted)
+        async with self._alone:
+            self._emit(ToolStarted(**named))
+            return await tool.run(arguments)
 
 
 def bounded(text: str) -> str:

@@ -21,9 +21,10 @@ SAVING_SECONDS = 2.0
 def due(state: State) -> bool:
     """Whether the newest thing that happened in the running task is a turn whose calls all succeeded.
 
-    Costs a look at the results of that turn, however long the history is.
+    Costs a look at the results of that turn, however long the history is. A sub-agent has no checkpoints: what it does
+    belongs to the one call that it works for.
     """
-    if not state.running_task() or state.unanswered:
+    if state.number or not state.running_task() or state.unanswered:
         return False
     results = last_results(state)
     since = max(state.checkpoints[-1][0] if state.checkpoints else 0, state.resumed.seq)

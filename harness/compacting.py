@@ -95,7 +95,7 @@ async def _summary(agent: Agent, plan: Plan, job: Job, words: Wording, focus: st
     entries = agent.state.context.entries[: len(plan.removed) + len(plan.pinned)]
     removed, _ = parts_of(agent.state.context, plan)
     written = await write(agent, entries, words, job.asked, focus)
-    summary = await _with_beside(agent.state, removed, job, words, written)
+    summary = await _with_beside(agent, removed, job, words, written)
     if not agent.settings.get("confirm_summary"):
         return summary
     text = await agent.confirm(plan, summary)
@@ -105,11 +105,12 @@ async def _summary(agent: Agent, plan: Plan, job: Job, words: Wording, focus: st
         return summary
     changed = replace(written, text=text, written=written.text, preface=words.changed)
     # A demand that a person struck out of the text stands beside it now.
-    return await _with_beside(agent.state, removed, job, words, changed)
+    return await _with_beside(agent, removed, job, words, changed)
 
 
-async def _with_beside(state: State, removed: Sequence[Entry], job: Job, words: Wording, summary: Summary) -> Summary:
-    """Return the summary with what the strategy puts beside it: the user's limits, the restored workplace."""
+async def _with_beside(agent: Agent, removed: Sequence[Entry], job: Job, words: Wording, summary: Summary) -> Summary:
+    """Return the summary with what is put beside it: the user's limits, the restored workplace, an extension's own."""
+    state = agent.state
     in_force = reversed(state.in_force)
     earlier = next((made.event.demands for made in in_force if any(each.seq == made.seq for each in removed)), ())
     # In a thread, since a very long message has not been searched yet.
@@ -117,4 +118,11 @@ async def _with_beside(state: State, removed: Sequence[Entry], job: Job, words: 
     blocks = [demands_block(words.demands, demands, summary.text)]
     if job.beside:
         blocks.append(job.beside(state, removed, words))
-    return replace(summary, demands=demands, beside="\n\n".join(filter(None, blocks)))
+    own = agent.beside(removed)
+    made = replace(summary, demands=demands, beside=_joined([*blocks, own]))
+    # What an extension adds must not be the reason why a summary is refused as no shorter.
+    return made if not own or agent.frees(removed, made) else replace(made, beside=_joined(blocks))
+
+
+def _joined(blocks: Sequence[str]) -> str:
+    return "\n\n".join(filter(None, blocks))

@@ -6,7 +6,9 @@ are three readings of this list. Knows nothing of where events are stored or how
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from harness.check_events import CheckStarted, Verified
 from harness.checkpoint_events import CheckpointSaved, StageEnded, TaskResumed
+from harness.child_events import ChildEvent, ChildStarted
 from harness.compaction_events import (
     BoundaryMeasured,
     CompactionAsked,
@@ -33,6 +35,7 @@ from harness.session_events import (
     SessionStarted,
     SettingChanged,
     Ticked,
+    WorkspaceTrusted,
 )
 from harness.sizes import Category, Size, Usage
 from harness.tool_events import ApprovalAnswered, ApprovalRequested, ToolEnded, ToolStarted
@@ -143,6 +146,7 @@ Event = (
     | SessionForked
     | SessionImported
     | Ticked
+    | WorkspaceTrusted
     | TaskStarted
     | ModelCallStarted
     | ModelCallEnded
@@ -168,5 +172,9 @@ Event = (
     | StageEnded
     | CheckpointSaved
     | TaskResumed
+    | ChildStarted
+    | ChildEvent
+    | CheckStarted
+    | Verified
 )
 EVENTS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}

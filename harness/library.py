@@ -6,17 +6,20 @@ Reading the journal and copying a folder are done in threads; everything else be
 import asyncio
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from harness import by_hand, spills, tokens
+from harness import by_hand, spills, tokens, trust
 from harness.coding_tools.workspace_copy import copy_workspace
-from harness.discovery import BASE_LAB, Lab, find, load
-from harness.events import ExtensionsChanged, SessionStarted
+from harness.combining import combined, load_all, usual_settings
+from harness.discovery import Lab, find
+from harness.events import ExtensionsChanged, SessionStarted, WorkspaceTrusted
 from harness.hooks import Extension
 from harness.journal import Journal, JournalError, Recorded
 from harness.messages import clean
 from harness.model.gateway import Gateway
+from harness.notes.offered import remembering
+from harness.places import notes_folder, workspace_folder
 from harness.reopening import settle
 from harness.replay import State, fold
 from harness.sandbox.detect import Sandbox
@@ -24,10 +27,6 @@ from harness.session import Busy, Session
 from harness.session_events import ModelChosen
 from harness.session_list import own_sessions
 from harness.workspace import Workspace
-
-# For every session: turns a task may take, seconds that an approval waits, whether a person confirms a summary
-# before it takes effect, and the window in tokens, where 0 is the model's own.
-DEFAULTS = {"step_limit": 30, "approval_seconds": 300, "confirm_summary": 0, "window": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +58,14 @@ class Library:
         setup, session_id = self.setup, secrets.token_urlsafe(9)
         # The rank file takes half a second to load; the first message to be measured must not wait in the loop.
         await asyncio.to_thread(tokens.encoding)
-        copy = await asyncio.to_thread(copy_workspace, setup.source, self.folder(session_id), setup.label)
-        workspace = replace(copy, sandbox=setup.sandbox)
-        extensions = self._load(setup.lab, setup.extensions)
-        session = self._session(session_id, setup.lab, extensions, workspace)
-        usual = self._settings(setup.lab, setup.extensions)
+        await asyncio.to_thread(copy_workspace, setup.source, self.folder(session_id), setup.label)
+        accepted = await asyncio.to_thread(trust.accepted, setup.data, setup.source)
+        workspace = self._workspace(session_id, setup.label, setup.source, accepted)
+        labs = combined(setup.labs, setup.lab, setup.extensions)
+        session = self._session(session_id, setup.lab, load_all(labs), workspace)
+        # The extensions may read files: not in the event loop.
+        await session.looked.look(session.extensions, workspace)
+        usual = usual_settings(labs)
         known = {name: value for name, value in setup.settings.items() if name in usual}
         session.emit(
             SessionStarted(
@@ -72,6 +74,8 @@ class Library:
             )
         )  # fmt: skip
         by_hand.choose_fault(session, setup.fault)
+        if accepted:
+            session.emit(WorkspaceTrusted(trusted=True, by="earlier", accepted=tuple(sorted(accepted))))
         session.prepare()
         session.keeper.keep(0)
         self._open[session_id] = session
@@ -104,7 +108,7 @@ class Library:
         own = own_sessions(self.journal, *wanted)
         return await asyncio.to_thread(lambda: next((each for each in own if self.folder(each).is_dir()), None))
 
-    def change_extensions(self, session: Session, names: tuple[str, ...]) -> None:
+    async def change_extensions(self, session: Session, names: tuple[str, ...]) -> None:
         """Switch a session to these extensions, by number or name; its lab and lab 01 stay.
 
         Raises Busy while something runs, LabError for one that is unknown or broken: then nothing has changed.
@@ -112,9 +116,12 @@ class Library:
         if session.status != "idle":
             raise Busy
         numbers = tuple(find(self.setup.labs, name).number for name in names)
-        extensions = self._load(session.lab, names)
-        usual = self._settings(session.lab, names)
-        settings = {name: session.state.settings.get(name, value) for name, value in usual.items()}
+        labs = combined(self.setup.labs, session.lab, names)
+        extensions = load_all(labs)
+        await session.looked.look(extensions, session.workspace)
+        if session.status != "idle":
+            raise Busy
+        settings = {name: session.state.settings.get(name, value) for name, value in usual_settings(labs).items()}
         session.emit(ExtensionsChanged(extensions=numbers, settings=settings))
         session.extensions = extensions
         session.prepare()
@@ -150,8 +157,10 @@ class Library:
         started = records[0].event
         state = await asyncio.to_thread(fold, [(each.seq, each.event) for each in records])
         lab = find(self.setup.labs, started.lab)
-        workspace = Workspace(self.folder(session_id), started.workspace, self.setup.sandbox)
-        extensions = self._load(lab, state.extensions)
+        source = Path(started.source) if started.source else None
+        workspace = self._workspace(session_id, started.workspace, source, state.accepted)
+        extensions = load_all(combined(self.setup.labs, lab, state.extensions))
+        workspace = await asyncio.to_thread(remembering, workspace, state)
         session = self._session(session_id, lab, extensions, workspace, records, state)
         await asyncio.to_thread(spills.sweep, workspace.root, spills.named(records))
         try:
@@ -177,15 +186,8 @@ class Library:
 
     def folder(self, session_id: str) -> Path:
         """Return where the copy of the workspace lies that a session works in."""
-        return self.setup.data / "sessions" / session_id / "workspace"
+        return workspace_folder(self.setup.data, session_id)
 
-    def _labs(self, lab: Lab, names: tuple[str, ...]) -> list[Lab]:
-        labs = [find(self.setup.labs, name) for name in (BASE_LAB, *names, lab.number)]
-        return list({each.number: each for each in labs}.values())
-
-    def _load(self, lab: Lab, names: tuple[str, ...]) -> tuple[Extension, ...]:
-        return tuple(load(each) for each in self._labs(lab, names))
-
-    def _settings(self, lab: Lab, names: tuple[str, ...]) -> dict[str, int]:
-        labs = self._labs(lab, names)
-        return DEFAULTS | {name: value for each in labs for name, value in each.settings.items()}
+    def _workspace(self, session_id: str, label: str, source: Path | None, accepted: frozenset[str]) -> Workspace:
+        notes, data = notes_folder(self.setup.data, source) if source else None, self.setup.data
+        return Workspace(self.folder(session_id), label, self.setup.sandbox, source, accepted, notes, answers=data)

@@ -5,11 +5,14 @@ Everything that happens goes through `emit`. Knows nothing of sessions, storage 
 
 import asyncio
 import time
+from functools import partial
 
 from harness import events as e
 from harness.agent import Agent
 from harness.calls import REPEATS_ENDED, Calls
-from harness.extending import guarded
+from harness.children import answers_of
+from harness.delegating import delegate
+from harness.extending import guarded, put_beside
 from harness.hooks import at_the_end
 from harness.messages import clean
 from harness.model.errors import ModelError
@@ -47,12 +50,16 @@ async def run_task(around: Surroundings, files: "asyncio.Task[bool] | None" = No
 
 
 def results_for_open_calls(state: State, text: str) -> list[e.ToolEnded]:
-    """Return a result with `text` for every call that has none, so that the history is valid again."""
-    task = state.tasks[-1].task
-    return [
-        e.ToolEnded(task=task, call_id=c.id, name=c.name, arguments=c.arguments, text=text, ok=False, seconds=0.0)
-        for c in state.unanswered.values()
-    ]
+    """Return a result for every call that has none, so that the history is valid again.
+
+    It is the answer of the call's sub-agent where that has one already, else `text`.
+    """
+    task, answers, results = state.tasks[-1].task, answers_of(state), []
+    for call in state.unanswered.values():
+        named = {"task": task, "call_id": call.id, "name": call.name, "arguments": call.arguments}
+        told = {"text": answers.get(call.id, text), "ok": call.id in answers}
+        results.append(e.ToolEnded(seconds=0.0, **told, **named))
+    return results
 
 
 class _Loop:
@@ -63,9 +70,13 @@ class _Loop:
         self.answered = False
         self._model = ModelCalls(around)
         reaching = (around.gateway, around.confirmations, around.workspace, around.keep_step)
-        self._agent = Agent(around.state, around.emit, *reaching)
+        beside = partial(put_beside, around.extensions, around.state, around.emit)
+        self._agent = Agent(around.state, around.emit, *reaching, beside)
         waits = around.state.settings["approval_seconds"]
-        self._calls = Calls(around.tools, around.emit, around.approve, waits, self._result_left)
+        handing_on = partial(delegate, around, run_task)
+        self._calls = Calls(
+            around.tools, around.emit, around.approve, waits, self._result_left, handing_on, around.alone
+        )
 
     async def run(self) -> tuple[e.EndReason, str]:
         """Take turns until the task ends; return why, and the detail of a failure."""
@@ -92,8 +103,7 @@ class _Loop:
             empty = 0 if reply.text.strip() or reply.calls else empty + 1
             if empty == 2:
                 return "failed", "empty"
-            for call in reply.calls:
-                await self._calls.run(self._task, call)
+            await self._calls.run_all(self._task, reply.calls)
             if self._calls.repeats >= REPEATS_ENDED:
                 return "repeated_call", self._state.history[-1].message.name
             self.answered = not reply.calls and not empty

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from harness import events as e
 from harness.breaker import MOST_FAILURES, TOLD
+from harness.check_events import FAILING
 from harness.context import Entry
 from harness.facts import facts_in
 from harness.facts.told import texts_of
@@ -30,13 +31,19 @@ from harness.replay import State
 # that a person set had another outcome at a task's end than the first one would have had. tool_result_largest: in some
 # call they were the largest part. result_spilled: the whole of one went to a file. result_aged: an old one gave way to
 # a preview. result_read_back: its file was read. decided_anew: what stood for a result was decided afresh.
-# stage_ended, checkpointed, resumed: of a long task. approved, denied, stopped: by a person.
+# check_failed: a check failed and went back to the agent. check_passed: one passed. check_given_up: a task ended
+# although its check still failed. trusted: a person trusted the folder. skill_read: with the tool. stage_ended,
+# checkpointed, resumed: of a long task. handed_on: a sub-agent answered. side_by_side: two of them worked at the same
+# time. By a person: child_allowed: a call of one; child_stopped: one. approved, denied, stopped: by a person.
 Proof = Literal[
     "compacted", "compacted_inside", "summary_updated", "overflow_survived", "demand_beside", "rewritten", "undone",
     "refused", "breaker_opened", "constraint_lost", "reread", "cut_moved", "tool_result_largest", "result_spilled",
     "result_aged", "result_read_back", "decided_anew", "stage_ended", "checkpointed", "resumed", "approved", "denied",
-    "stopped",
+    "stopped", "check_failed", "check_passed", "check_given_up", "remembered", "recalled",
+    "forgotten", "trusted", "skill_read", "handed_on", "side_by_side", "child_allowed", "child_stopped",
 ]  # fmt: skip
+# What was done to a note that outlives the session, by the tool that did it.
+_OF_NOTES: dict[str, Proof] = {"remember": "remembered", "recall": "recalled", "forget": "forgotten"}
 
 
 class Proofs:
@@ -69,8 +76,12 @@ class Proofs:
                 yield "tool_result_largest"
             case e.ApprovalAnswered(allowed=allowed, by="person"):
                 yield "approved" if allowed else "denied"
-            case e.ToolEnded(name="read", ok=True, arguments=arguments) if _path(arguments) in self._gone:
-                yield "reread"
+            case e.ChildEvent(child=number, event=event):
+                yield from _of_child(state, recorded.seq, number, event)
+            case e.WorkspaceTrusted(trusted=True, by="person"):
+                yield "trusted"
+            case e.ToolEnded(ok=True):
+                yield from self._of_tool(state, recorded.event)
             case e.TaskEnded(reason="stopped"):
                 yield "stopped"
             case e.CompactionRefused(reason=reason, failures=failures):
@@ -90,6 +101,16 @@ class Proofs:
                 self._demands |= _demands_in(text)
             case _:
                 yield from _of_long_task(recorded.event)
+
+    def _of_tool(self, state: State, event: e.ToolEnded) -> Iterable[Proof]:
+        if event.name in _OF_NOTES:
+            yield _OF_NOTES[event.name]
+        if event.name == "skill":
+            yield "skill_read"
+        if event.call_id in state.child_of:
+            yield "handed_on"
+        if event.name == "read" and _path(event.arguments) in self._gone:
+            yield "reread"
 
 
 _KEPT: WeakKeyDictionary[State, Proofs] = WeakKeyDictionary()
@@ -115,6 +136,16 @@ def _of_compaction(made: Compaction) -> Iterable[Proof]:
         yield "rewritten"
 
 
+def _of_child(state: State, seq: int, number: int, event: e.Event) -> Iterable[Proof]:
+    if isinstance(event, e.ApprovalAnswered) and event.allowed and event.by == "person":
+        yield "child_allowed"
+    if isinstance(event, e.TaskEnded) and event.reason == "stopped":
+        yield "child_stopped"
+    began = state.children[number].seq
+    if any(began < other.seq < seq for other in state.children.values()):
+        yield "side_by_side"
+
+
 def _of_long_task(event: e.Event) -> Iterable[Proof]:
     match event:
         case e.ResultsDecided(decisions=decisions, anew=anew):
@@ -132,6 +163,10 @@ def _of_long_task(event: e.Event) -> Iterable[Proof]:
             yield "checkpointed"
         case e.TaskResumed():
             yield "resumed"
+        case e.Verified(outcome="passed"):
+            yield "check_passed"
+        case e.Verified(outcome=outcome, back=back) if outcome in FAILING:
+            yield "check_failed" if back else "check_given_up"
 
 
 def _any_lost(demands: set[str], removed: Iterable[Entry], kept: Sequence[Entry]) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from harness.check_events import CheckStarted, Verified
 from harness.context import Entry
 from harness.events import ContextCompacted, InstructionsSet
 from harness.projection import Part
@@ -59,9 +60,22 @@ class Compaction:
 
 @dataclass(frozen=True, slots=True)
 class Instructed:
-    """What stood before every message from journal number `seq` on, with the sizes of its two parts."""
+    """What stood before every message from journal number `seq` on, with the sizes of its two parts.
+
+    sources: the sizes of the system prompt's own parts, in the event's order, each counted by itself.
+    """
 
     seq: int
     event: InstructionsSet
     system: Size
     tools: Size
+    sources: tuple[Size, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRecord:
+    """A check of a task: where and how it began, and how it went; None before it has ended."""
+
+    seq: int
+    begun: CheckStarted
+    result: Verified | None = None

@@ -8,10 +8,12 @@ from typing import Literal
 
 from harness import checkpoints
 from harness import events as e
+from harness.children import Emit, emit_inside
 from harness.copies import snapshots
 from harness.loop import results_for_open_calls
 from harness.messages import AssistantMessage
 from harness.problems import Problem
+from harness.replay import State
 from harness.session import Busy, Session
 
 INTERRUPTED = "The server stopped before this had ended. What it had done until then may stand."
@@ -19,16 +21,15 @@ INTERRUPTED = "The server stopped before this had ended. What it had done until 
 
 async def settle(session: Session) -> None:
     """Let a task that a kill cut short go on from its checkpoint, or give it its end, so that the history is valid."""
-    if not (task := session.state.running_task()):
+    if not session.state.running_task():
         return
-    for result in results_for_open_calls(session.state, INTERRUPTED):
-        session.emit(result)
-    last = session.state.history[-1]
-    answered = isinstance(last.message, AssistantMessage) and not last.message.calls
-    # An answer from before a resume is no answer to what was asked again.
-    answered = answered and last.seq > session.state.resumed.seq
+    for number, child in session.state.children.items():
+        if child.state.running_task():
+            inside = emit_inside(session.emit, number)
+            inside(_end(child.state, answered=_settle_calls(child.state, inside)))
+    answered = _settle_calls(session.state, session.emit)
     if answered or not await _goes_on(session):
-        session.emit(e.TaskEnded(task=task.task, reason="answered" if answered else "interrupted", seconds=0.0))
+        session.emit(_end(session.state, answered=answered))
 
 
 async def resume(session: Session, number: int, by: Literal["restart", "person"]) -> None:
@@ -42,6 +43,8 @@ async def resume(session: Session, number: int, by: Literal["restart", "person"]
         await asyncio.to_thread(snapshots.whole, session.keeper.store, snapshots.step(saved.workspace))
     except Problem as error:
         raise Problem("checkpoint_files", number=number) from error
+    # The extensions may read files: not in the event loop.
+    await session.looked.look(session.extensions, session.workspace)
     if session.status != "idle":
         raise Busy
     checkpoints.chosen(session.state, number)
@@ -49,6 +52,20 @@ async def resume(session: Session, number: int, by: Literal["restart", "person"]
     # First the event, then the files: a kill between the two is met by another resume.
     session.emit(e.TaskResumed(number=number, task=saved.task, by=by))
     session.go_on(tools, session.keeper.put_back(saved.workspace))
+
+
+def _settle_calls(state: State, emit: Emit) -> bool:
+    """Give every open call its result; return whether the task had been answered."""
+    for result in results_for_open_calls(state, INTERRUPTED):
+        emit(result)
+    last = state.history[-1]
+    # An answer from before a resume is no answer to what was asked again.
+    return isinstance(last.message, AssistantMessage) and not last.message.calls and last.seq > state.resumed.seq
+
+
+def _end(state: State, *, answered: bool) -> e.TaskEnded:
+    reason = "answered" if answered else "interrupted"
+    return e.TaskEnded(task=state.tasks[-1].task, reason=reason, seconds=0.0)
 
 
 async def _goes_on(session: Session) -> bool:

@@ -3,58 +3,56 @@ use this one fold, so what is rebuilt is what was sent. Knows nothing of storage
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from harness import events as e
 from harness.breaker import Breaker
-from harness.changes import Changes
+from harness.choices import Choices
 from harness.context import Entry
-from harness.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
+from harness.messages import ToolResult, UserMessage
 from harness.projection import project
-from harness.records import CallRecord, Instructed, TaskRecord
+from harness.records import CheckRecord, Instructed, TaskRecord
+from harness.replies import Replies
 from harness.request import Request, Wire
-from harness.sizes import Category, Size, Usage
-from harness.tokens import size_of_message, size_of_tools
+from harness.sizes import Size
+from harness.tokens import size_of_message, size_of_text, size_of_tools
+
+Known = Mapping[int, Entry]
 
 
-class State(Changes):
+class State(Replies, Choices):
     """What the events so far add up to. `measure` gives the size of a message on the wire.
 
-    known: messages that were measured before, by journal number, so that none is counted twice.
+    known: messages that were measured before, by journal number, so that none is counted twice. inside: those of each
+    sub-agent, by the numbers of its own. number: the sub-agent whose state this is, 0 for the session's own agent.
     """
 
     def __init__(
-        self, measure: Callable[[Wire], Size] = size_of_message, known: Mapping[int, Entry] | None = None
+        self,
+        measure: Callable[[Wire], Size] = size_of_message,
+        known: Known | None = None,
+        inside: Mapping[int, Known] | None = None,
+        number: int = 0,
     ) -> None:
-        super().__init__(measure, known or {})
-        self.started: e.SessionStarted | None = None
-        self.model: e.ModelChosen | None = None
+        Replies.__init__(self, measure, known or {})
+        Choices.__init__(self)
+        self.number, self._inside = number, inside or {}
+        self.children: dict[int, Child] = {}
+        self.child_of: dict[str, Child] = {}  # of each call that was handed on
         self.instructed: list[Instructed] = []
-        self.settings: dict[str, int] = {}
-        self.extensions: tuple[str, ...] = ()
-        self.fault = ""
-        self.name = ""
-        self.ticked: set[str] = set()
-        self.calls: list[CallRecord] = []
         self.tasks: list[TaskRecord] = []
-        self.turn = 0  # of the newest task
+        self.checks: list[CheckRecord] = []
+        self.denials: list[int] = []  # where a person denied a call, also a sub-agent's
+        self.imported = 0  # up to this journal number everything came from a file
         self.stage_ended = 0  # the journal number of the newest end of a stage that was not compacted yet, or 0
         self.stage_marked = 0  # the journal number of the newest end of a stage
-        self.ended = 0  # the number of the newest turn's call that got a reply and whose request is still the context's
         self._then: dict[int, tuple[int, int, int]] = {}  # of each checkpoint `stage_ended`, `cut_at` and `ended`
         self.breaker = Breaker()
-        self.unanswered: dict[str, ToolCall] = {}
-        self.call_ids: set[str] = set()
 
     @property
     def instructions(self) -> e.InstructionsSet | None:
         """Return what stands before every message now, or None before the first."""
         return self.instructed[-1].event if self.instructed else None
-
-    @property
-    def offline(self) -> bool:
-        """Whether the offline model answers."""
-        return self.model is not None and self.model.offline
 
     def request(self) -> Request:
         """Return the exact request that the next turn would send. Needs a chosen model."""
@@ -65,13 +63,13 @@ class State(Changes):
         """Return the task that has not ended, or None."""
         return self.tasks[-1] if self.tasks and not self.tasks[-1].ended else None
 
+    def whose(self, event: e.Event) -> "tuple[State, e.Event]":
+        """Return the state that an event belongs to, and the event itself: of a sub-agent's its own."""
+        return (self.children[event.child].state, event.event) if isinstance(event, e.ChildEvent) else (self, event)
+
     def apply(self, seq: int, event: e.Event) -> None:
         """Fold in one event, which has journal number `seq`."""
         match event:
-            case e.SessionStarted():
-                self.started, self.settings, self.extensions = event, dict(event.settings), event.extensions
-            case e.ModelChosen():
-                self.model = event
             case e.InstructionsSet():
                 self._instruct(seq, event)
             case e.TaskStarted():
@@ -85,9 +83,23 @@ class State(Changes):
                 self.add(seq, event.task, ToolResult(event.call_id, event.name, event.text, event.ok))
             case e.TaskEnded(reason=reason):
                 self.tasks[-1] = replace(self.tasks[-1], ended=reason)
+            case e.CheckStarted():
+                self.checks.append(CheckRecord(seq, event))
+            case e.Verified():
+                self.checks[-1] = replace(self.checks[-1], result=event)
+            case e.ChildStarted(child=number):
+                state = State(self._measure, self._inside.get(number), number=number)
+                state.inherit(self)
+                self.children[number] = self.child_of[event.call_id] = Child(seq, event, state)
+            case e.ChildEvent(child=number):
+                self.nested += 1
+                self.children[number].apply(seq, event.event)
+                self._deny(seq, event.event)
             case _:
-                self._apply_call(seq, event)
-                self._apply_choice(event)
+                self.imported = seq if isinstance(event, e.SessionImported) else self.imported
+                self._deny(seq, event)
+                self.reply(seq, event)
+                self.choose(event)
                 self._apply_change(seq, event)
         self.breaker.apply(event)
         if isinstance(event, e.ContextCompacted | e.CompactionRefused) and event.trigger == "stage":
@@ -117,52 +129,34 @@ class State(Changes):
             case _:
                 pass
 
-    def _apply_choice(self, event: e.Event) -> None:
-        match event:
-            case e.SettingChanged(name=name, value=value):
-                self.settings[name] = value
-            case e.ExtensionsChanged():
-                self.extensions, self.settings = event.extensions, dict(event.settings)
-            case e.FaultChosen(fault=fault):
-                self.fault = fault
-            case e.SessionNamed(name=name):
-                self.name = name
-            case e.Ticked(tick=tick, on=on):
-                (self.ticked.add if on else self.ticked.discard)(tick)
-            case _:
-                pass
-
-    def _apply_call(self, seq: int, event: e.Event) -> None:
-        match event:
-            case e.ModelCallStarted():
-                self.turn = event.turn
-                known = (seq, event.call, event.task, "turn", event.parts, self.context.total)
-                self.calls.append(CallRecord(*known, projected=event.projected))
-            case e.SummaryCallStarted():
-                parts: dict[Category, Size] = {"summary": event.size}
-                self.calls.append(CallRecord(seq, event.call, event.task, "summary", parts, event.size))
-            case e.ModelCallEnded():
-                self._end_call(event.usage, event.seconds)
-                self.ended = event.call
-                # A reply with nothing in it is no message: providers refuse an empty one.
-                if event.text.strip() or event.calls:
-                    reasoning = event.reasoning if event.calls else ""
-                    self.add(seq, event.task, AssistantMessage(event.text, event.calls, reasoning))
-                self.unanswered |= {call.id: call for call in event.calls}
-                self.call_ids |= {call.id for call in event.calls}
-            case e.SummaryCallEnded():
-                self._end_call(event.usage, event.seconds)
-            case _:
-                pass
-
-    def _end_call(self, usage: Usage, seconds: float) -> None:
-        self.calls[-1] = replace(self.calls[-1], usage=usage, seconds=seconds)
+    def _deny(self, seq: int, event: e.Event) -> None:
+        if isinstance(event, e.ApprovalAnswered) and not event.allowed and event.by == "person":
+            self.denials.append(seq)
 
     def _instruct(self, seq: int, event: e.InstructionsSet) -> None:
         system = system_message(event)
-        made = Instructed(seq, event, self._measure(system), size_of_tools(event.tools))
+        parts = tuple([size_of_text(event.system[told.start : told.end]) for told in event.sources])
+        made = Instructed(seq, event, self._measure(system), size_of_tools(event.tools), parts)
         self.instructed.append(made)
         self.context.instruct(system, made.system, event.tools, made.tools)
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A sub-agent: where it began, what it was begun for, what its own events add up to.
+
+    seqs: of each of its events the journal number. Its own numbers count from 1: `seqs[n - 1]` is that of event n.
+    """
+
+    seq: int
+    event: e.ChildStarted
+    state: State
+    seqs: list[int] = field(default_factory=list)
+
+    def apply(self, seq: int, event: e.Event) -> None:
+        """Fold in the sub-agent's next event, which has journal number `seq`."""
+        self.seqs.append(seq)
+        self.state.apply(len(self.seqs), event)
 
 
 def system_message(event: e.InstructionsSet) -> Wire:
@@ -170,25 +164,31 @@ def system_message(event: e.InstructionsSet) -> Wire:
     return {"role": "system", "content": event.system}
 
 
-def fold(numbered: Iterable[tuple[int, e.Event]], known: Mapping[int, Entry] | None = None) -> State:
-    """Return the state after all of `numbered`, pairs of journal number and event. known: as for `State`."""
-    state = State(known=known)
+def fold(
+    numbered: Iterable[tuple[int, e.Event]], known: Known | None = None, inside: Mapping[int, Known] | None = None
+) -> State:
+    """Return the state after all of `numbered`, pairs of journal number and event. known, inside: as for `State`."""
+    state = State(known=known, inside=inside)
     for seq, event in numbered:
         state.apply(seq, event)
     return state
 
 
-def rebuild(numbered: Iterable[tuple[int, e.Event]], call: int) -> Request:
-    """Return the request of model call number `call` as it was sent. KeyError: there was no such call."""
+def rebuild(numbered: Iterable[tuple[int, e.Event]], call: int, child: int = 0) -> Request:
+    """Return the request of model call number `call` as it was sent. KeyError: there was no such call.
+
+    child: the number of the sub-agent that made it, 0 for the session's own agent.
+    """
     state = State()
     for seq, event in numbered:
-        match event:
-            case e.ModelCallStarted() if event.call == call:
-                request = state.request()
-                return replace(request, messages=project(request.messages, event.projected))
-            case e.SummaryCallStarted() if event.call == call:
-                assert state.model, "a session chooses its model before its first request"
-                return Request(state.model.model, event.messages, (), event.max_tokens, event.extra)
+        own, inner = state.whose(event)
+        match inner:
+            case e.ModelCallStarted() if inner.call == call and own.number == child:
+                request = own.request()
+                return replace(request, messages=project(request.messages, inner.projected))
+            case e.SummaryCallStarted() if inner.call == call and own.number == child:
+                assert own.model, "a session chooses its model before its first request"
+                return Request(own.model.model, inner.messages, (), inner.max_tokens, inner.extra)
             case _:
                 state.apply(seq, event)
     raise KeyError(call)

@@ -18,6 +18,8 @@ from harness.sizes import size_of
 from harness.wording import Wording
 
 SKILL = "SKILL.md"
+# Where the agent has a tool for skills, those that it read with it are put back by whoever brings the tool.
+SKILL_TOOL = "skill"
 # Messages of the history that are looked at for files; more would make a compaction dearer the longer a session is.
 LOOK_BACK = 1_000
 _CHANGES = ("edit", "write")
@@ -54,6 +56,11 @@ class Reading:
         """Whether the file tells how to work."""
         return posixpath.basename(self.path) == SKILL
 
+    @property
+    def skill_name(self) -> str:
+        """Return the name of the skill, which is that of its folder, or ""."""
+        return posixpath.basename(posixpath.dirname(self.path)) if self.skill else ""
+
 
 def restored(state: State, removed: Sequence[Entry], words: Wording, room: Room) -> str:
     """Return the lines that stand beside the summary of `removed`; "" where there is nothing to say.
@@ -64,7 +71,8 @@ def restored(state: State, removed: Sequence[Entry], words: Wording, room: Room)
     gone = {entry.seq for entry in removed}
     stays = [entry for entry in state.context.entries if entry.seq not in gone]
     seen = {entry.message.call_id for entry in stays if isinstance(entry.message, ToolResult)}
-    found = [each for each in readings(state) if each.result.call_id not in seen]
+    twice = skills_read(state) if _has_tool(state, SKILL_TOOL) else {}
+    found = [each for each in readings(state) if each.result.call_id not in seen and each.skill_name not in twice]
     found.sort(key=lambda each: not each.skill)
     left = min(room.files_tokens, (state.context.messages - size_of(stays)).tokens // 2)
     blocks: list[str] = []
@@ -89,6 +97,15 @@ def readings(state: State) -> list[Reading]:
     return list(found.values())
 
 
+def skills_read(state: State) -> dict[str, ToolResult]:
+    """Return the newest result of each skill that was read with the tool for them, by name, the newest first."""
+    found: dict[str, ToolResult] = {}
+    for call, result in _answered(state):
+        if call.name == SKILL_TOOL and result.ok and (name := _argument(call, "name")):
+            found.setdefault(name, result)
+    return found
+
+
 def _answered(state: State) -> Iterator[tuple[ToolCall, ToolResult]]:
     """Yield calls with their results, the newest first."""
     results: dict[str, ToolResult] = {}
@@ -107,14 +124,20 @@ def _answered(state: State) -> Iterator[tuple[ToolCall, ToolResult]]:
 
 def _path(call: ToolCall) -> str:
     """Return the file that a call names, written one way; "" for a folder, or where it names none."""
-    try:
-        path = json.loads(call.arguments)["path"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return ""
-    if not isinstance(path, str) or not path.strip() or path.endswith("/"):
+    path = _argument(call, "path")
+    if not path.strip() or path.endswith("/"):
         return ""
     path = posixpath.normpath(path)
     return "" if path in (".", "..") else path
+
+
+def _argument(call: ToolCall, name: str) -> str:
+    """Return an argument of a call that is a text; "" where it has none of this name."""
+    try:
+        value = json.loads(call.arguments)[name]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    return value if isinstance(value, str) else ""
 
 
 def _block(reading: Reading, words: Wording, room: int) -> tuple[str, int]:
@@ -123,15 +146,26 @@ def _block(reading: Reading, words: Wording, room: int) -> tuple[str, int]:
     if reading.changed:
         return words.file_changed.format(path=path), 0
     text = quoted(reading.result.text)
-    size = tokens.count(text) if len(text) <= room * _MOST_CHARS_PER_TOKEN else room + 1
-    if size > room:
+    size = fits(text, room)
+    if size is None:
         return words.file_path.format(path=path), 0
     return f"{words.file.format(path=path)}\n{text}", size
+
+
+def fits(text: str, room: int) -> int | None:
+    """Return how many tokens a text takes; None where it takes more than `room`."""
+    size = tokens.count(text) if len(text) <= room * _MOST_CHARS_PER_TOKEN else room + 1
+    return size if size <= room else None
 
 
 def quoted(text: str) -> str:
     """Return `text` with a mark before each line, so that none of its lines stands alone: quoted("a") -> "> a"."""
     return "\n".join(f"> {line}" for line in text.splitlines())
+
+
+def _has_tool(state: State, name: str) -> bool:
+    made = state.instructions
+    return made is not None and any(tool["function"]["name"] == name for tool in made.tools)
 
 
 def _tools(state: State, words: Wording) -> str:

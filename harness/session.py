@@ -7,6 +7,7 @@ shown once it is committed. Knows nothing of the web.
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from harness import checkpoints, hooks
@@ -17,11 +18,14 @@ from harness.background import in_background, settled
 from harness.confirmations import Confirmations
 from harness.copies.keeping import Keeper
 from harness.discovery import Lab
+from harness.extending import put_beside, report, watch
 from harness.hooks import Extension
 from harness.journal import Journal, JournalError, Recorded
+from harness.looking import Looked
 from harness.loop import run_task
 from harness.messages import clean
 from harness.model.gateway import Gateway
+from harness.notes.offered import remembering
 from harness.partial_reply import PartialReply
 from harness.replay import State
 from harness.session_events import ModelChosen
@@ -59,8 +63,7 @@ class Session:
         self._feed, self.keeper = Feed(len(self.records)), Keeper(workspace.root)
         self._approvals, self.confirmations = Approvals(self.emit), Confirmations(self.emit)
         self._running: asyncio.Task[None] | None = None
-        self._partial = PartialReply()
-        self._loop = asyncio.get_running_loop()
+        self._partial, self.looked, self._loop = PartialReply(), Looked(), asyncio.get_running_loop()
 
     @property
     def status(self) -> Status:
@@ -73,6 +76,11 @@ class Session:
     def waiting(self) -> e.ApprovalRequested | None:
         """Return the call that waits for a person, or None."""
         return self._approvals.waiting
+
+    @property
+    def asking(self) -> int:
+        """Return the number of the sub-agent whose call waits, 0 for the session's own agent."""
+        return self._approvals.asking
 
     @property
     def proposed(self) -> e.SummaryProposed | None:
@@ -109,19 +117,19 @@ class Session:
         self.keeper.follow(event)
         self._feed.push(recorded)
         self._journal.append(self.id, recorded, lambda error: self._written(recorded.seq, error))
-        self._watch(event)
+        watch(self.extensions, self.state, self.emit, event)
 
     def prepare(self) -> dict[str, Tool]:
         """Record the model and the instructions in force, where they are not the last ones; return the tools."""
-        added = hooks.gather(self.extensions, self.workspace)
-        definitions = tuple(tool.definition() for tool in added.tools.values())
-        instructions = e.InstructionsSet(system=added.system, tools=definitions)
+        added = self.looked.take(self.extensions, self.workspace)
+        instructions = added.instructions()
         if self.state.model != self._model:
             self.emit(self._model)
         if self.state.instructions != instructions:
             self.emit(instructions)
+            self.workspace = remembering(self.workspace, self.state)
         for failed in added.failed:
-            self._hook_failed(*failed)
+            report(self.state, self.emit, *failed)
         return added.tools
 
     def start_task(self, text: str, *, language: str, sample: str = "") -> int:
@@ -144,7 +152,8 @@ class Session:
         """Run what a person asked for between two tasks, apart from any task. Raises Busy while something runs."""
         if self.status != "idle":
             raise Busy
-        self._run(carry(Agent(self.state, self.emit, self._gateway, self.confirmations)))
+        beside = partial(put_beside, self.extensions, self.state, self.emit)
+        self._run(carry(Agent(self.state, self.emit, self._gateway, self.confirmations, beside=beside)))
 
     async def stop(self) -> None:
         """End the running task at once, model and command too; returns when nothing is left of it."""
@@ -154,9 +163,9 @@ class Session:
             self._running.cancel()
             await asyncio.wait([self._running])
 
-    def answer(self, call_id: str, allowed: bool) -> bool:
-        """Answer an approval; False when this call does not wait for one any more."""
-        return self._approvals.answer(call_id, allowed=allowed)
+    def answer(self, call_id: str, allowed: bool, child: int = 0) -> bool:
+        """Answer an approval, of sub-agent `child`; False when this call does not wait for one any more."""
+        return self._approvals.answer(call_id, allowed=allowed, child=child)
 
     async def close(self) -> None:
         """Stop what runs and let the watchers go. A task that has a checkpoint gets no end: nobody stopped it."""
@@ -173,15 +182,6 @@ class Session:
     def _show(self, delta: e.TextDelta) -> None:
         self._partial.add(delta)
         self._feed.push(delta)
-
-    def _watch(self, event: e.Event) -> None:
-        for name, detail in hooks.watch(self.extensions, event):
-            # What fails to watch its own failure would fail for ever.
-            if not isinstance(event, e.HookFailed):
-                self._hook_failed(name, "on_event", detail)
-
-    def _hook_failed(self, extension: str, hook: str, detail: str) -> None:
-        self.emit(e.HookFailed(task=len(self.state.tasks), extension=extension, hook=hook, detail=detail))
 
     def _written(self, seq: int, error: Exception | None) -> None:
         # Called in the journal's thread; the loop may be gone while the server shuts down.

@@ -32,12 +32,51 @@ class ModelChosen:
         return self.provider == "offline"
 
 
+# What a part of the system prompt is: the prompt's body, rules or words of a project or a user, the list of skills,
+# of notes or of roles, the command that checks a task, or what an extension says of itself.
+SourceKind = Literal["body", "rules", "prompt", "skills", "memory", "roles", "check", "extension"]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Where a part of the system prompt came from: it is `system[start:end]`, in characters.
+
+    problem: a code that the catalogue explains, or "". detail: the words that its line needs. wanted: what a person is
+    asked to accept, word for word.
+    """
+
+    kind: SourceKind
+    name: str
+    start: int
+    end: int
+    problem: str = ""
+    detail: str = ""
+    wanted: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstructionsSet:
-    """The system prompt and the tool definitions, word for word as they will be sent."""
+    """The system prompt and the tool definitions, word for word as they will be sent.
+
+    sources: what the prompt is made of, in order, and what was left out because something was wrong with it.
+    """
 
     system: str
     tools: tuple[dict[str, Any], ...]
+    sources: tuple[Told, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceTrusted:
+    """Whether the folder may change how the agent works, by files of its own.
+
+    by: a person said so now, or did earlier for the same folder. accepted: digests of the files that may from here on,
+    beside those before (harness/trust.py); a file that says something else by then may not.
+    """
+
+    trusted: bool
+    by: Literal["person", "earlier"] = "person"
+    accepted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,19 +11,24 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from harness.child_events import ChildEvent
 from harness.copies.contents import new_file
 from harness.recorded import Recorded
 from harness.result_events import FOLDER, Decision, ResultsDecided
 
 # Ours: what `file_name` gives, and what a write that was cut short leaves.
-_OURS = re.compile(r"\d+-[\w-]+\.txt|tmp\w+")
+_OURS = re.compile(r"(?:agent-\d+-)?\d+-[\w-]+\.txt|tmp\w+")
 _TOOL = re.compile(r"[^A-Za-z0-9_-]+")
 _TOOL_CHARS = 40
 
 
-def file_name(number: int, tool: str) -> str:
-    """Return the path in the workspace for the session's result `number`: file_name(3, "read") gives a "3-read.txt"."""
-    return f"{FOLDER}/{number}-{_TOOL.sub('_', tool)[:_TOOL_CHARS] or 'tool'}.txt"
+def file_name(number: int, tool: str, child: int = 0) -> str:
+    """Return the path in the workspace for the session's result `number`: file_name(3, "read") gives a "3-read.txt".
+
+    child: the sub-agent whose result it is, 0 for the session's own agent.
+    """
+    whose = f"agent-{child}-" if child else ""
+    return f"{FOLDER}/{whose}{number}-{_TOOL.sub('_', tool)[:_TOOL_CHARS] or 'tool'}.txt"
 
 
 def keep(root: Path | None, decisions: Sequence[Decision], texts: Mapping[str, str]) -> tuple[Decision, ...]:
@@ -36,8 +41,9 @@ def keep(root: Path | None, decisions: Sequence[Decision], texts: Mapping[str, s
 
 
 def named(records: Iterable[Recorded]) -> frozenset[str]:
-    """Return the files that any event of a session names; also of decisions that no longer hold."""
-    decided = (each.event for each in records if isinstance(each.event, ResultsDecided))
+    """Return the files that any event of a session or its sub-agents names; also of decisions that no longer hold."""
+    bare = (each.event.event if isinstance(each.event, ChildEvent) else each.event for each in records)
+    decided = (event for event in bare if isinstance(event, ResultsDecided))
     return frozenset(decision.file for event in decided for decision in event.decisions if decision.file)
 
 

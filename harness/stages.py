@@ -76,8 +76,9 @@ def end_stage(session: Session, name: str) -> None:
 
 def _strategy(session: Session) -> hooks.Compacting:
     """Return the strategy that cuts at the end of a stage: that of the extension whose tool marks one."""
-    own = (each for each in session.extensions if END_STAGE in hooks.gather((each,), session.workspace).tools)
-    found = next((each.compaction for each in own if each.compaction), session.strategy)
+    able = (each for each in session.extensions if each.compaction)
+    own = (each.compaction for each in able if END_STAGE in hooks.gather((each,), session.workspace).tools)
+    found = next(own, session.strategy)
     assert found, "asked only where something compacts"
     return found
 

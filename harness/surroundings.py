@@ -1,7 +1,8 @@
 """What the loop works with: the session's state and the things that reach outside."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness import events as e
 from harness.calls import Approve
@@ -19,7 +20,10 @@ KeepStep = Callable[[int, int], Awaitable[int]]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the loop works with: the session's state and the things that reach outside."""
+    """What the loop works with: the session's state and the things that reach outside.
+
+    alone: held while a tool runs: sub-agents work side by side, and a tool counts on files staying as they are.
+    """
 
     state: State
     emit: Callable[[e.Event], object]
@@ -31,3 +35,4 @@ class Surroundings:
     confirmations: Confirmations
     workspace: Workspace | None = None
     keep_step: KeepStep | None = None
+    alone: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -83,6 +83,11 @@ def _count_name(name: str) -> int:
     return count(name)
 
 
+def size_of_text(text: str) -> Size:
+    """Return how large a part of a message's text is: characters as in JSON, and tokens of it alone."""
+    return Size(len(dump(text)) - len('""'), count(text) if text else 0)
+
+
 def size_of_tools(tools: tuple[Wire, ...]) -> Size:
     """Return how large the tool definitions are, counted as their JSON."""
     text = dump(list(tools))

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from harness.delegation import Delegation
+
 Arguments = dict[str, Any]
 
 
@@ -23,6 +25,7 @@ class Tool:
         must end everything that it started.
     asks: whether a person must allow each call first.
     preview: for a tool that asks, what the person sees before deciding (a diff, a command).
+    delegate: what a sub-agent is to do for a call; the harness runs that in place of `run`. Raises ToolError; pure.
     """
 
     name: str
@@ -31,6 +34,7 @@ class Tool:
     run: Callable[[Arguments], Awaitable[str]]
     asks: bool = False
     preview: Callable[[Arguments], str] | None = None
+    delegate: Callable[[Arguments], Delegation] | None = None
 
     def definition(self) -> dict[str, Any]:
         """Return the tool as Chat Completions wants it in `tools`."""

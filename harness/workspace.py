@@ -7,8 +7,10 @@ and a command leaves no process behind, so nothing swaps a link between the chec
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness import trust
 from harness.messages import clean
 from harness.sandbox.detect import NOT_DETECTED, Sandbox
+from harness.sources import Source
 from harness.tools import ToolError
 
 _FOLDERS = frozenset({".git", ".ssh", ".gnupg", ".aws", ".kube"})
@@ -34,12 +36,29 @@ class Workspace:
     """A folder that the agent works in.
 
     root: the folder itself, absolute. label: its name for people. sandbox: how commands are confined;
-    as long as nobody detected one, commands are refused.
+    as long as nobody detected one, commands are refused. source: the folder that was copied, None where nobody
+    knows it. accepted: digests of its own files that may change how the agent works (harness/trust.py). answers: the
+    folder where that is remembered; what is not accepted there any more counts no longer. notes: where notes lie that
+    outlive the session; None where there is no such place. offered: the list of them that the session was given when
+    it began.
     """
 
     root: Path
     label: str
     sandbox: Sandbox = field(default=NOT_DETECTED)
+    source: Path | None = None
+    accepted: frozenset[str] = frozenset()
+    notes: Path | None = None
+    answers: Path | None = None
+
+    def accepts(self, kind: str, name: str, text: str) -> bool:
+        """Whether a person accepted that this file of the folder changes how the agent works, as it is. Blocking."""
+        digest = trust.digest_of(kind, name, text)
+        if digest not in self.accepted or not (self.answers and self.source):
+            return digest in self.accepted
+        return digest in trust.accepted(self.answers, self.source)
+
+    offered: Source | None = None
 
     def resolve(self, path: str) -> Path:
         """Return where `path` leads once links are followed; it need not exist.

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from offline_model.chat import ChatRequest
 from offline_model.cues import Kind
+from offline_model.fitting import NOTE, fitting
 from offline_model.phrases import PHRASES, PLACES, TITLES, Language
-from offline_model.questions import Question, understand
-from offline_model.sources import Item, cut_note, gather, summary_of
+from offline_model.questions import Question, each_question, understand
+from offline_model.sources import BESIDE, Item, cut_note, facts_told, gather, summary_of
 from offline_model.words import Match, exact_terms, is_chinese, rank
 
 ORDER: tuple[Kind, ...] = ("confirmed", "unverified", "rejected", "change", "open", "rule", "plain")
@@ -101,28 +102,37 @@ def _overview(items: Sequence[Item], language: Language) -> str:
 
 
 def _look_up(request: ChatRequest, items: Sequence[Item], language: Language) -> str:
+    asked = each_question(request.question)
+    pool = [item for item in items if item.kind != "goal" and item.place != "user"] + facts_told(request)
+    if len(asked) == 1:
+        return _found(request, request.question, pool, language)
+    # Each question gets an answer of its own, since one may be known and the other not.
+    return joined([f"**{each}**\n\n{_found(request, each, pool, language)}" for each in asked])
+
+
+def _found(request: ChatRequest, question: str, pool: Sequence[Item], language: Language) -> str:
     words = PHRASES[language]
-    pool = [item for item in items if item.kind != "goal" and item.place != "user"]
     if not pool:
-        return cannot(language)
-    matches = rank(request.question, [item.text for item in pool])
-    exact = frozenset(term for term in exact_terms(request.question) if not term.isdigit() or len(term) > 2)
+        return _lost(request, question, frozenset(), language) if "recall" in request.tools else cannot(language)
+    matches = rank(question, [item.text for item in pool])
+    exact = frozenset(term for term in exact_terms(question) if not term.isdigit() or len(term) > 2)
     good = [m for m in matches if (m.exact & exact if exact else m.covered >= ENOUGH)]
     missing = exact - frozenset(term for match in good for term in match.exact)
-    if not good and not exact and matches[0].covered == 0:
+    if not good and not exact and matches[0].covered == 0 and "recall" not in request.tools:
         return cannot(language)
     lines = [pool[match.index] for match in _best(good)]
     found = words["found"] + "\n\n" + "\n".join(f"- {item.text}" for item in lines) if lines else ""
-    lost = _lost(request, missing, language) if missing or not lines else ""
+    lost = _lost(request, question, missing, language) if missing or not lines else ""
     return joined([found, source(lines, language) if lines else "", lost])
 
 
-def _lost(request: ChatRequest, missing: frozenset[str], language: Language) -> str:
+def _lost(request: ChatRequest, question: str, missing: frozenset[str], language: Language) -> str:
     """Return the word that something is not in the context, why, and what would help."""
     words = PHRASES[language]
     what = ("、" if language == "zh" else ", ").join(f"`{term}`" for term in sorted(missing))
     first = words["missing"].format(what=what) if what else words["missing_this"]
     why = [words["by_summary"]] if summary_of(request) else []
+    why += [words["no_note"]] if "recall" in request.tools and fitting(NOTE, request, question) is None else []
     told = ("" if language == "zh" else " ").join([first, *why])
     return joined([told, *_partly(request, language), again(request, language)])
 
@@ -139,12 +149,21 @@ def _partly(request: ChatRequest, language: Language) -> list[str]:
 
 
 def again(request: ChatRequest, language: Language) -> str:
-    """Return the hint that a file can be read again, where the request offers a tool for it."""
-    return PHRASES[language]["read_again"] if "read" in request.tools else ""
+    """Return the hint that a file can be read again, where one may have been and the request offers a tool for it."""
+    read = any(call.name == "read" for turn in request.turns for call in turn.calls)
+    # What a summary stands for may have been a file; where notes are offered, it may as well never have been one.
+    read = read or (bool(summary_of(request)) and "recall" not in request.tools)
+    return PHRASES[language]["read_again"] if read and "read" in request.tools else ""
 
 
 def source(items: Sequence[Item], language: Language) -> str:
     """Return the line that says where the statements stand."""
-    told = [("summary_now" if item.place == "summary" and item.now else item.place, item.label) for item in items]
+    told = [(_place(item), item.label.removeprefix(BESIDE)) for item in items]
     places = dict.fromkeys(PLACES[language][place].format(label=label) for place, label in told)
     return PHRASES[language]["source"].format(places=("、" if language == "zh" else ", ").join(places))
+
+
+def _place(item: Item) -> str:
+    if item.place != "summary":
+        return item.place
+    return "beside" if item.label.startswith(BESIDE) else "summary_now" if item.now else "summary"

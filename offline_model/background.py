@@ -22,16 +22,19 @@ from offline_model.chat import ChatRequest
 from offline_model.deeds import Deed, read_deeds
 
 TITLE = re.compile(r"^\[(?!…).{3,}\]$")
+# As a client announces a text that it puts beside the summary.
+NAMED = re.compile(r"^\[(?:Skill|File|技能|文件) `(?P<name>[^`\n]+)`")
 DEMANDS = re.compile(r"word for word|verbatim|逐字|原话|原样", re.IGNORECASE)
 BULLET = re.compile(r"^\s*[-*]\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What stands between two bracketed lines."""
+    """What stands between two bracketed lines. name: of the file or the skill that the first of them announces."""
 
     holds: Literal["summary", "demands", "texts"]
     text: str
+    name: str = ""
 
 
 def backgrounds(request: ChatRequest) -> list[str]:
@@ -43,13 +46,16 @@ def blocks(text: str) -> Iterator[Block]:
     """Yield the summary itself, then what stands beside it."""
     holds: Literal["summary", "demands", "texts"] = "summary"
     lines: list[str] = []
+    name = ""
     for line in text.splitlines():
         if TITLE.match(line.strip()):
-            yield Block(holds, "\n".join(lines))
+            yield Block(holds, "\n".join(lines), name)
             holds, lines = "demands" if DEMANDS.search(line) else "texts", []
+            named = NAMED.match(line.strip())
+            name = named["name"] if named else ""
         else:
             lines.append(line)
-    yield Block(holds, "\n".join(lines))
+    yield Block(holds, "\n".join(lines), name)
 
 
 def bullets(text: str) -> list[str]:

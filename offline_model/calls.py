@@ -4,6 +4,11 @@ import json
 
 from offline_model.chat import Call
 
+# Their results are about notes that last over sessions, and not about what is worked on.
+NOTE_TOOLS = ("remember", "recall", "forget")
+# Its result is the answer of another agent, which knew nothing but what it was told.
+HANDS_ON = "task"
+
 
 def arguments(call: Call) -> dict[str, object]:
     """Return the arguments of a call; broken JSON gives none."""
@@ -22,4 +27,5 @@ def argument(call: Call) -> str:
 
 def label_of(call: Call) -> str:
     """Return how a call is named in an answer: its tool and the argument that matters."""
-    return f"{call.name} {argument(call)}".strip()
+    what = arguments(call).get("role", "") if call.name == HANDS_ON else argument(call)
+    return f"{call.name} {what}".strip()

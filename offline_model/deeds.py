@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from offline_model.calls import argument, arguments
+from offline_model.calls import NOTE_TOOLS, argument, arguments
 from offline_model.chat import Call, Step
 from offline_model.outcome import denied, failed, short, telling
 
@@ -55,11 +55,11 @@ class Deed:
 
 
 def deed_of(call: Call, result: str = "", *, ok: bool = True, running: bool = True) -> Deed | None:
-    """Return the deed of a call and its result; None when the arguments can't be read."""
+    """Return the deed of a call and its result; None when the arguments can't be read, or where it is about notes."""
     what = short(argument(call).replace("`", "'"), LONGEST_ARGUMENT)
     step = Step(call, result)
     ok = ok and not denied(step) and not failed(step)
-    return Deed(call.name, what, _outcome(step, ok), running, ok) if what else None
+    return Deed(call.name, what, _outcome(step, ok), running, ok) if what and call.name not in NOTE_TOOLS else None
 
 
 def read_deeds(text: str) -> list[Deed]:

@@ -2,6 +2,7 @@
 
 import re
 
+from offline_model.calls import HANDS_ON
 from offline_model.chat import Step
 
 DENIED = re.compile(
@@ -18,21 +19,24 @@ FAILED = re.compile(
 TELLING = re.compile(r"^(?:FAIL:|ERROR:|FAILED|OK\b|Ran \d+|\w*Error\b|E  |[=\s]*\d+ (?:passed|failed))")
 PASS = re.compile(r"^(?:OK\b|[=\s]*\d+ passed)", re.MULTILINE)
 FAIL = re.compile(r"^(?:FAILED|FAIL:|ERROR:)|\b\d+ failed\b|\w+Error\b|^Traceback", re.MULTILINE)
+# What makes a run one of tests: its command, or what it prints.
+TESTS = re.compile(r"\b(?:py|unit)?tests?\b|^Ran \d+ |\b\d+ passed", re.MULTILINE)
 SHORT = 600
 MOST_LINES = 8
 
 
 def denied(step: Step) -> bool:
     """Whether the result says that a person did not allow the call."""
-    # Reading and searching ask nobody, and a file may well speak of a denial.
-    asks = step.call.name not in ("read", "search")
+    # Reading and searching ask nobody, and a file or a note may well speak of a denial.
+    asks = step.call.name not in ("read", "search", "recall", HANDS_ON)
     return asks and len(step.result) <= SHORT and bool(DENIED.search(step.result.strip().split("\n", 1)[0]))
 
 
 def failed(step: Step) -> bool:
     """Whether the result is a short word that the call did not work."""
-    # What a command prints is for `report` to judge.
-    return step.call.name != "bash" and len(step.result) <= SHORT and bool(FAILED.match(step.result))
+    # What a command prints is for `report` to judge, and a note begins with its title, whatever that says.
+    judged = step.call.name != "bash" and not (step.call.name == "recall" and step.result.startswith("# "))
+    return judged and len(step.result) <= SHORT and bool(FAILED.match(step.result))
 
 
 def telling(text: str) -> list[str]:

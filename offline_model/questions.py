@@ -61,6 +61,12 @@ class Question:
     kinds: tuple[Kind, ...]
 
 
+def each_question(text: str) -> list[str]:
+    """Return the sentences of `text` that ask, or all of it as one where none has its mark."""
+    asking = [part for line in text.splitlines() for part in sentences(line) if part.rstrip().endswith(("?", "？"))]
+    return asking or [text]
+
+
 def understand(text: str) -> Question:
     """Return what `text` asks for: understand("Which are confirmed?") -> Question("list", ("confirmed",))."""
     # "Don't change any file" is a demand, and no question about changes.

@@ -6,17 +6,38 @@ Everything is quoted from the calls and results of the request.
 from collections.abc import Sequence
 
 from offline_model.answer import MOST_PER_KIND, joined, section
-from offline_model.calls import argument, arguments, label_of
+from offline_model.calls import HANDS_ON, NOTE_TOOLS, argument, arguments, label_of
 from offline_model.chat import ChatRequest, Step
-from offline_model.outcome import FAIL, MOST_LINES, PASS, short, telling
+from offline_model.outcome import FAIL, MOST_LINES, PASS, TESTS, short, telling
 from offline_model.phrases import PHRASES, TITLES, Language
 from offline_model.sources import Item, gather
+
+# How the results of the tools for notes begin, and which sentence leads each in.
+OF_NOTES = {
+    "Kept as": "noted",
+    "A note that says this is there already": "note_twin",
+    "Forgotten:": "forgotten",
+    "There is no note": "note_gone",
+}
 
 
 def said(step: Step, language: Language) -> str:
     """Return an answer that passes on what a tool said."""
-    lead = PHRASES[language]["tool_said"].format(label=label_of(step.call))
+    lead = PHRASES[language][_lead(step)].format(label=label_of(step.call))
     return f"{lead}\n\n{_quoted(step.result.strip().splitlines()[:MOST_LINES])}"
+
+
+def _lead(step: Step) -> str:
+    """Return which sentence leads in what a tool said: about a note, it says in the task's language what happened."""
+    if step.call.name not in NOTE_TOOLS:
+        return "tool_said"
+    return next((lead for begins, lead in OF_NOTES.items() if step.result.startswith(begins)), "tool_said")
+
+
+def passed_on(steps: Sequence[Step], language: Language) -> str:
+    """Return an answer that passes on what other agents answered, word for word."""
+    lead = PHRASES[language]["passed_on"]
+    return joined([f"{lead.format(label=label_of(s.call))}\n\n{s.result}" for s in steps if s.call.name == HANDS_ON])
 
 
 def report(request: ChatRequest, language: Language) -> str:
@@ -33,10 +54,13 @@ def report(request: ChatRequest, language: Language) -> str:
     did = joined([did, found, section(words["rules_kept"], limits)])
     runs = [step for step in steps if step.call.name == "bash"]
     if not runs or steps[-1].call.name != "bash":
-        return joined([words["no_run"], did, said(steps[-1], language)])
+        # What a check printed comes from a run, and that stands in the request itself.
+        no_run = words["no_run_since" if "</check_output>" in request.task else "no_run"]
+        return joined([no_run, did, said(steps[-1], language)])
     last = runs[-1].result
     passed = bool(PASS.search(last)) and not FAIL.search(last)
-    verdict = words["passes"] if passed else words["fails"] if FAIL.search(last) else ""
+    good = words["passes" if TESTS.search(f"{argument(runs[-1].call)}\n{last}") else "passes_other"]
+    verdict = good if passed else words["fails"] if FAIL.search(last) else ""
     lines = telling(last) or last.strip().splitlines()[-MOST_LINES:]
     return joined([verdict, did, f"### {words['last_run']}\n\n{_quoted(lines)}"])
 

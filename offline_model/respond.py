@@ -4,18 +4,21 @@ the same reply.
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 
 from offline_model.answer import answer, language_of
-from offline_model.calls import label_of
+from offline_model.calls import HANDS_ON, label_of
 from offline_model.chat import Call, ChatRequest, Reply, Step
 from offline_model.outcome import denied, failed
 from offline_model.phrases import PHRASES
-from offline_model.report import report, said
+from offline_model.questions import understand
+from offline_model.report import passed_on, report, said
 from offline_model.script import Flow, Planned, next_call
 from offline_model.summary import is_summary, spoiled, summarise
 
 ACTIONS = ("bash", "edit", "write")
+FORGETS = re.compile(r"\bforget\b[^\n]*\bnote\b|忘掉[^\n]*笔记", re.IGNORECASE)
 
 
 def respond(request: ChatRequest, flows: Sequence[Flow], fault: str = "") -> Reply:
@@ -40,8 +43,12 @@ def respond(request: ChatRequest, flows: Sequence[Flow], fault: str = "") -> Rep
 def _closing(request: ChatRequest, steps: Sequence[Step], stuck: bool) -> str:
     if any(step.call.name in ACTIONS for step in steps):
         return report(request, language_of(request))
-    if stuck:
+    if not steps and "forget" in request.tools and FORGETS.search(request.question):
+        return PHRASES[language_of(request)]["none_to_forget"]
+    if stuck or (steps and steps[-1].call.name in ("remember", "forget")):
         return said(steps[-1], language_of(request))
+    if steps and steps[-1].call.name == HANDS_ON and understand(request.question).asked == "look_up":
+        return passed_on(steps, language_of(request))
     return answer(request)
 
 

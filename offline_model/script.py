@@ -7,6 +7,7 @@ may have given way to a summary, so each step is made unless the task's messages
     [[flows]]
     when = '(?P<path>\\S+\\.md)'        # on the text of the task; the first flow that matches is taken
     unless = 'without reading'         # but not when this matches
+    fits = '- (?P<name>\\w+): .*'       # and only where one such place in a list of the client's fits the task
     [[flows.steps]]
     after = ["read"]                   # the calls of this task so far, in order
     result = 'limit = (?P<limit>\\d+)'  # on the last result
@@ -37,8 +38,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from offline_model.background import told
-from offline_model.chat import Call, ChatRequest, Step
+from offline_model.chat import Call, ChatRequest
 from offline_model.deeds import deed_of
+from offline_model.fitting import fitting
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Flow:
     unless: re.Pattern[str] | None
     steps: tuple[Action, ...]
     in_order: bool = False
+    fits: re.Pattern[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +98,11 @@ def next_call(flows: Sequence[Flow], request: ChatRequest) -> Planned | None:
     """Return the call that the script makes now, or None when it is time to answer."""
     for flow in flows:
         found = flow.when.search(request.question)
-        if found and not (flow.unless and flow.unless.search(request.question)):
+        if not found or (flow.unless and flow.unless.search(request.question)):
+            continue
+        if (there := fitting(flow.fits, request, request.question)) is not None:
             following = _next_in_order if flow.in_order else _next_step
-            return following(flow, found.groupdict(), request)
+            return following(flow, found.groupdict() | there, request)
     return None
 
 
@@ -109,7 +114,7 @@ def _next_step(flow: Flow, words: dict[str, str | None], request: ChatRequest) -
         if action.after != called:
             continue
         found = action.result.search(last) if action.result else None
-        there = _said(action.seen, request)
+        there = _newest(action.seen, [turn.text for turn in request.turns])
         if (action.result and not found) or there is None:
             continue
         return _planned(action, words | there | (found.groupdict() if found else {}))
@@ -127,7 +132,7 @@ def _next_in_order(flow: Flow, words: dict[str, str | None], request: ChatReques
             done[planned.key] -= 1
             before = planned
             continue
-        found = _seen(action.result, request.steps)
+        found = _newest(action.result, [step.result for step in request.steps])
         if found is None and before and not (made and made[-1].key == before.key):
             # What this step builds on left the context, so it has to be looked up once more.
             return before
@@ -135,19 +140,11 @@ def _next_in_order(flow: Flow, words: dict[str, str | None], request: ChatReques
     return None
 
 
-def _seen(pattern: re.Pattern[str] | None, steps: Sequence[Step]) -> dict[str, str | None] | None:
-    """Return the groups of the newest result that has the pattern; None when none has it."""
+def _newest(pattern: re.Pattern[str] | None, texts: Sequence[str]) -> dict[str, str | None] | None:
+    """Return the groups of the newest text that has the pattern; None when none has it, without a pattern none."""
     if not pattern:
         return {}
-    matches = (pattern.search(step.result) for step in reversed(steps))
-    return next((match.groupdict() for match in matches if match), None)
-
-
-def _said(pattern: re.Pattern[str] | None, request: ChatRequest) -> dict[str, str | None] | None:
-    """Return the groups of the newest message that has the pattern; None when none has it."""
-    if not pattern:
-        return {}
-    matches = (pattern.search(turn.text) for turn in reversed(request.turns))
+    matches = (pattern.search(text) for text in reversed(texts))
     return next((match.groupdict() for match in matches if match), None)
 
 
@@ -165,10 +162,10 @@ def _fill(value: str | int, words: dict[str, str | None]) -> str | int:
 
 
 def _flow(entry: dict[str, object]) -> Flow:
-    unless = entry.get("unless")
+    unless, fits = (_pattern(entry[name]) if entry.get(name) else None for name in ("unless", "fits"))
     steps = tuple(action for step in entry.get("steps", []) for action in _actions(step))  # type: ignore[attr-defined]
     in_order = bool(entry.get("in_order"))
-    return Flow(_pattern(entry["when"]), _pattern(unless) if unless else None, steps, in_order)
+    return Flow(_pattern(entry["when"]), unless, steps, in_order, fits)
 
 
 def _actions(step: dict[str, object]) -> Iterator[Action]:

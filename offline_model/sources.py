@@ -8,27 +8,40 @@ from dataclasses import dataclass
 from typing import Literal
 
 from offline_model.background import backgrounds, blocks, bullets, told
-from offline_model.calls import argument, label_of
-from offline_model.chat import Call, ChatRequest, Step, pair
+from offline_model.calls import HANDS_ON, argument, label_of
+from offline_model.chat import BACKGROUND, Call, ChatRequest, Step, pair
 from offline_model.cues import FAR_TOO_LONG, Kind, kind_of
 from offline_model.deeds import is_deed, read_deeds
+from offline_model.fitting import NOTE
 from offline_model.statements import CUT_MARK, Statement, sentences, split
 
 Place = Literal["result", "summary", "answer", "user"]
 PROSE = re.compile(r"\.(?:md|markdown|txt|rst)$", re.IGNORECASE)
 CODE = re.compile(r"\.(?:py|js|ts|toml|json|ya?ml|sql|cfg|ini|sh|html|css)$", re.IGNORECASE)
 # The whole result of another tool, kept in a file.
-KEPT_LINES = re.compile(r"^\.tool-results/\d+-(?!read\.)")
+KEPT_LINES = re.compile(r"^\.tool-results/(?:agent-\d+-)?\d+-(?!read\.)")
 TABLE = re.compile(r"\.(?:csv|tsv)$", re.IGNORECASE)
 LEFT_OUT = re.compile(r"\bshown\b|left out|\bmore\b")
 # What these return says that the call was taken, and nothing about what is worked on.
-SAYS_NOTHING = ("end_stage",)
+SAYS_NOTHING = ("end_stage", "remember", "forget")
+# With these words a user tells something; "remember" alone may be a wish.
+TELLS = re.compile(
+    r"^(?:please )?(?:(?:remember|note|keep in mind) that"
+    r"|by the way,|for your information[,:]|only for (?:today|now)[,:])\s*"
+    r"|^(?:请|请你)?(?:记住|记下)[：:，,]|^(?:顺便说一下|只是今天|今天临时)[：:，,]",
+    re.IGNORECASE,
+)
+# How what a file or a skill beside a summary says is labelled, before its name.
+BESIDE = "beside "
 LETTERS = re.compile(r"[^\w\u3400-\u9fff]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A statement and where it stands. `label` names the call of a result; `now`: it came in this task."""
+    """A statement and where it stands. `label` names the call of a result, or a text beside a summary.
+
+    `now`: it came in this task.
+    """
 
     text: str
     kind: Kind
@@ -75,10 +88,12 @@ def of_summary(text: str, *, now: bool = False) -> list[Item]:
             case "demands":
                 items += [Item(demand, "rule", "summary", now=now) for demand in bullets(block.text)]
             case "texts":
-                # A file may hold rules, but nobody may take them for demands of the user.
-                lines = [line.removeprefix("> ") for line in block.text.splitlines()]
+                # A file may hold rules, but nobody may take them for demands of the user. What a note says is known
+                # once it was read, and not from its line in a list.
+                lines = [line.removeprefix("> ") for line in block.text.splitlines() if not NOTE.match(line)]
                 found = [s for line in lines for s in split(line)]
-                items += [Item(s.text, "plain" if s.kind == "rule" else s.kind, "summary", now=now) for s in found]
+                label = f"{BESIDE}{block.name}" if block.name else ""
+                items += [Item(s.text, "plain" if s.kind == "rule" else s.kind, "summary", label, now) for s in found]
     return items
 
 
@@ -87,6 +102,9 @@ def of_result(step: Step, *, now: bool) -> list[Item]:
     if step.call.name in SAYS_NOTHING:
         return []
     label = label_of(step.call)
+    if step.call.name == HANDS_ON:
+        # As of an answer: its points are what it says, the sentences around them only lead in.
+        return [Item(s.text, s.kind, "result", label, now) for s in split(step.result) if s.listed]
     return [Item(s.text, s.kind, "result", label, now) for s in _read(step.call, step.result)]
 
 
@@ -99,6 +117,14 @@ def rules(text: str) -> list[str]:
     """Return the sentences of a user's message that forbid or demand, word for word."""
     lines = (line for line in text.splitlines() if line.strip())
     return [part for line in lines for part in sentences(line) if kind_of(part) == "rule"]
+
+
+def facts_told(request: ChatRequest) -> list[Item]:
+    """Return what the user told in earlier messages, in so many words; a question or a wish tells nothing."""
+    users = [turn.text for turn in request.turns[: max(0, request.task_start)] if turn.role == "user"]
+    lines = [line for text in users if not BACKGROUND.match(text) for line in text.splitlines()]
+    told = [(part, TELLS.match(part)) for line in lines for part in sentences(line)]
+    return [Item(part[words.end() :], "plain", "user") for part, words in told if words]
 
 
 def cut_note(step: Step) -> str:
@@ -135,7 +161,7 @@ def _deed_kind(line: str) -> Kind:
 def _read(call: Call, text: str) -> tuple[Statement, ...]:
     path = argument(call) if call.name == "read" else ""
     prose = PROSE.search(path) and not KEPT_LINES.search(path)
-    if call.name == "read" and (prose or "." not in path.rsplit("/", 1)[-1]):
+    if call.name in ("recall", "skill") or (call.name == "read" and (prose or "." not in path.rsplit("/", 1)[-1])):
         return split(text)
     code = bool(CODE.search(path) or KEPT_LINES.search(path)) or call.name == "search"
     lines = (line.strip() for line in text.splitlines())

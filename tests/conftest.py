@@ -1,10 +1,17 @@
 """Fixtures that every test may use. They start nothing until a test asks for them."""
 
+import os
+from pathlib import Path
+
 from hypothesis import settings
 
+from harness.rules.places import VARIABLE
 from tests.browser_support import axe, chromium, page, tabs
 
 __all__ = ["axe", "chromium", "page", "tabs"]
+
+# Whoever runs the tests may have rules of their own; they must not stand in the prompts that are tested.
+os.environ[VARIABLE] = str(Path(__file__).parent / "no-such-folder")
 
 # A busy machine is no fault of the code: no test here is about time.
 settings.register_profile("lab", deadline=None)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.discovery import find, find_labs
-from harness.events import Event, ModelCallEnded, ModelCallStarted, SummaryCallStarted
+from harness.events import ChildEvent, Event, ModelCallEnded, ModelCallStarted, SummaryCallStarted
 from harness.journal import Journal, Recorded
 from harness.library import Library, Setup
 from harness.model.gateway import Gateway
@@ -115,7 +115,7 @@ async def run(session: Session, text: str, *, allow: bool = True, language: str 
     async with asyncio.timeout(60):
         while session.status != "idle":
             if session.waiting:
-                session.answer(session.waiting.call_id, allow)
+                session.answer(session.waiting.call_id, allow, session.asking)
             await asyncio.sleep(0.01)
 
 
@@ -142,11 +142,12 @@ def assert_digests(records: Sequence[Recorded]) -> None:
     An event that a test tells by hand has none.
     """
     numbered = [(recorded.seq, recorded.event) for recorded in records]
-    sent = [event for _, event in numbered if isinstance(event, ModelCallStarted | SummaryCallStarted)]
-    calls = [event for event in sent if event.digest]
+    events = [(e.child, e.event) if isinstance(e, ChildEvent) else (0, e) for _, e in numbered]
+    sent = [(child, e) for child, e in events if isinstance(e, ModelCallStarted | SummaryCallStarted)]
+    calls = [(child, event) for child, event in sent if event.digest]
     # Each is rebuilt from the start, so of a very long session only some are.
-    for event in calls[:: 1 if len(calls) < 100 else len(calls) // 5]:
-        assert digest(rebuild(numbered, event.call)) == event.digest, f"call {event.call}"
+    for child, event in calls[:: 1 if len(calls) < 100 else len(calls) // 5]:
+        assert digest(rebuild(numbered, event.call, child)) == event.digest, f"call {event.call} of {child}"
 
 
 def assert_rebuilt(session: Session, sent: list[bytes]) -> None:

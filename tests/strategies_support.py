@@ -15,12 +15,12 @@ from pathlib import Path
 from harness import events as e
 from harness.agent import Agent
 from harness.by_hand import cuts, plan_by_hand
+from harness.combining import DEFAULTS
 from harness.compacting import carry_out
 from harness.confirmations import Confirmations
 from harness.context import Entry
 from harness.discovery import Lab, find_labs, load
 from harness.hooks import Extension, at_the_end, strategy_of
-from harness.library import DEFAULTS
 from harness.messages import AssistantMessage, ToolCall
 from harness.model.errors import ModelError
 from harness.model.reply import Reply
@@ -116,6 +116,8 @@ class Run:
     summarisers: what the model does with each call for a summary, over and over from the start.
     folder: where large results go; without one they cannot be written.
     """
+
+    system = SYSTEM
 
     def __init__(
         self,

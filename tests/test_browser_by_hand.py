@@ -193,7 +193,7 @@ def test_the_form_comes_and_goes_with_the_extension_that_compacts(page: Page, tm
         assert page.locator("#by-hand").count() == 0
 
         async def switch(*names: str) -> None:
-            web.library.change_extensions(session, names)
+            await web.library.change_extensions(session, names)
 
         web.run(switch("07"))
         until(page, "!!document.querySelector('#by-hand')")

@@ -66,12 +66,12 @@ def test_a_student_ticks_and_the_journal_ticks_while_the_page_is_open(web: Web, 
     until_seen(page, "views")
     assert page.evaluate("document.activeElement.id") == "tick-views", "the focus stays where it was"
     assert page.get_by_role("button", pressed=True).count() == 1
-    assert "1 of 8 so far." in page.inner_text("#guide-ticks")
+    assert "1 of 8 so far in this session." in page.inner_text("#guide-ticks")
     play(page, 1)
     until_seen(page, "largest")
     play(page, 2)
     until_seen(page, "compacted")
-    assert "3 of 8 so far." in page.inner_text("#guide-ticks") and not seen(page, "again")
+    assert "3 of 8 so far in this session." in page.inner_text("#guide-ticks") and not seen(page, "again")
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         assert axe(page) == [], theme

@@ -103,7 +103,7 @@ def test_the_samples_show_what_they_promise(page: Page, web: Web, axe: Axe, lang
         play(page, 5)
         check_rounds(page)
         play(page, 6)
-        assert "tangerine" in answer(page) and "Taken from: the summary" in answer(page)
+        assert "tangerine" in answer(page) and "beside the summary" in answer(page)
         play(page, 7)
         assert "67 %" in answer(page) and "round-1.md" in rows(page, "ToolEnded").last.inner_text()
         proved(page, "spilled", "back", "aged", "inside")

@@ -228,6 +228,13 @@ def added(kind: str, values: dict[str, Any], after: str | None = None) -> Callab
     return change
 
 
+def trusted_in_a_task(lines: Lines) -> None:
+    """One more task begins, and while it runs the folder is trusted."""
+    task = [line.get("kind") for line in lines].count("TaskStarted") + 1
+    added("TaskStarted", {"task": task, "text": "x", "language": "en"})(lines)
+    added("WorkspaceTrusted", {"trusted": True, "by": "person"})(lines)
+
+
 def header(**values: object) -> Callable[[Lines], None]:
     return lambda lines: lines[0].update(values)
 
@@ -321,6 +328,8 @@ CHANGES: list[tuple[str, Callable[[Lines], Any]]] = [
     ("import_order", added("SummaryProposed", PROPOSED | {"call": 99, "preface": "p", "seconds": 1})),
     ("import_order", put("ModelChosen", "window", -5)),
     ("import_order", added("FaultChosen", {"fault": "x\r\nHost: y"})),
+    ("import_order", lambda lines: trusted_in_a_task(lines)),
+    ("import_event", added("WorkspaceTrusted", {"trusted": True, "by": "everybody"})),
     ("import_order", added("SessionForked", {"session": "s", "task": 9})),
     ("import_order", added("TaskEnded", {"task": 3, "reason": "answered", "seconds": 0.0})),
     ("import_order", added("FollowUpAdded", {"task": 1, "extension": "x", "text": "y"}, after="SessionStarted")),

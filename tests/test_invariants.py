@@ -29,7 +29,6 @@ from tests.strategies_support import (
     FAILURE,
     GOOD,
     HOSTILE,
-    SYSTEM,
     Run,
     Step,
     calls_in,
@@ -300,7 +299,7 @@ def inv_17_the_system_prompt_and_the_running_request_stay(run: Run, step: Step) 
     if not (running := run.state.running_task()):
         return
     entries = run.state.context.entries
-    assert run.state.request().messages[0] == {"role": "system", "content": SYSTEM}
+    assert run.state.request().messages[0] == {"role": "system", "content": run.system}
     assert any(entry.seq == running.seq and entry.wire["content"] == running.text for entry in entries)
     for event in step.of(e.ContextCompacted):
         if event.strategy == "task boundary":

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from harness import library
+from harness import combining
 from harness.discovery import LabError, find_labs
 from harness.discovery import load as load_lab
 from harness.replay import State
@@ -22,7 +22,7 @@ from web.catalogue import load
 from web.lab_text import read_lab_text
 
 LANGUAGES = ["en", "zh"]
-LABS = ["01", "07", "08", "09", "10"]
+LABS = ["01", "02", "03", "04", "05", "07", "08", "09", "10"]
 HAN = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -127,14 +127,14 @@ def test_a_proof_that_nobody_knows_is_named_in_one_line(tmp_path: Path) -> None:
 
 def test_the_summariser_s_limits_are_those_of_the_text() -> None:
     labs = find_labs(ROOT / "labs")
-    settings = library.DEFAULTS | labs["07"].settings
+    settings = combining.DEFAULTS | labs["07"].settings
     strategy = load_lab(labs["07"]).compaction
     assert strategy
     _, job = strategy(State(), settings, "", 1)
     reading = job.asked.reading
     limits = (reading.message, reading.arguments, reading.whole, settings["budget"], job.asked.limit)
     assert limits == (4_000, 1_000, 24_000, 1_500, 900)
-    assert library.DEFAULTS["step_limit"] == 30, "what lab 01 tells to set it back to"
+    assert combining.DEFAULTS["step_limit"] == 30, "what lab 01 tells to set it back to"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

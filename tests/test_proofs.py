@@ -21,9 +21,11 @@ from tests.web_session import (
     LOG,
     SUMMARY,
     FoldedSession,
+    check,
     compacted_session,
     decided_session,
     first_task,
+    handed_session,
     read_turn,
     resumed_session,
     threshold_session,
@@ -289,6 +291,81 @@ def test_a_whole_result_that_is_read_back_from_its_file_is_proved() -> None:
     call = read_turn(session, 1)
     session.decide(Decision(call.id, "kept", len(LOG), file=f"{FOLDER}/1-read.txt"))
     assert "result_read_back" in of(session)
+
+
+def test_checks_prove_that_they_failed_passed_or_were_given_up() -> None:
+    session = FoldedSession().begin()
+    for ends, shown in ((("stopped",), set()), (("passed",), {"check_passed"})):
+        answered(session, *ends)
+        assert of(session) == shown
+    answered(session, "failed", "time")
+    assert of(session) == {"check_passed", "check_failed", "check_given_up"}
+    again = FoldedSession().begin()
+    answered(again, "failed", "passed")
+    assert of(again) == {"check_passed", "check_failed"}
+
+
+def answered(session: FoldedSession, *outcomes: str) -> None:
+    """A task whose checks go so, one after another; what fails goes back, but not the last."""
+    session.task("Mend it")
+    for number, outcome in enumerate(outcomes, 1):
+        session.call_started()
+        session.call_ended("Done.")
+        check(session, outcome, int(outcome == "failed"), back=number < len(outcomes))
+    session.end()
+
+
+def test_what_was_done_to_a_note_is_proved_where_it_worked() -> None:
+    session = FoldedSession().begin()
+    session.task("Remember it")
+    noted = [("remember", "remembered"), ("recall", "recalled"), ("forget", "forgotten")]
+    for number, (tool, _) in enumerate(noted):
+        for ok in (False, True):
+            before = of(session)
+            call = ToolCall(f"note-{number}-{ok}", tool, "{}")
+            session.call_started()
+            session.call_ended("", call)
+            session.tool(call, "-", ok=ok)
+            assert (of(session) == before) is not ok
+    assert of(session) >= {proof for _, proof in noted}
+
+
+def test_only_a_persons_own_yes_proves_trust() -> None:
+    session = FoldedSession().begin()
+    session.add(e.WorkspaceTrusted(trusted=True, by="earlier"))
+    session.add(e.WorkspaceTrusted(trusted=False))
+    assert "trusted" not in of(session)
+    session.add(e.WorkspaceTrusted(trusted=True))
+    assert "trusted" in of(session)
+
+
+def test_a_skill_is_proved_read_where_that_worked() -> None:
+    session = FoldedSession().begin()
+    session.task("How is it done?")
+    for ok in (False, True):
+        session.call_started()
+        call = ToolCall(f"skill-{ok}", "skill", '{"name":"one"}')
+        session.call_ended("", call)
+        session.tool(call, "-", ok=ok)
+        assert ("skill_read" in of(session)) is ok
+
+
+def test_what_a_sub_agent_did_proves_nothing_of_the_agent() -> None:
+    found = of(handed_session())
+    assert {"handed_on", "side_by_side", "child_allowed"} <= found
+    assert not {"approved", "compacted", "compacted_inside"} & found
+
+
+def test_only_a_sub_agent_that_was_stopped_proves_that_one_was() -> None:
+    session = handed_session()
+    assert not {"stopped", "child_stopped"} & of(session)
+    own = FoldedSession().begin()
+    own.task("Look")
+    own.end("stopped")
+    assert of(own) == {"stopped"}, "a task without a sub-agent"
+    ended = e.TaskEnded(task=1, reason="stopped", seconds=0.1)
+    session.add(e.ChildEvent(child=3, event=ended))
+    assert "child_stopped" in of(session) and "stopped" not in of(session)
 
 
 def test_every_proof_is_shown_here() -> None:

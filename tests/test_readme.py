@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from harness import events as e
+from harness.combining import DEFAULTS
 from harness.discovery import find_labs
-from harness.library import DEFAULTS
 from offline_model.faults import FAULTS
 from tests.harness_support import ROOT, events, library, run_sample
 from web.catalogue import load

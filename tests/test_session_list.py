@@ -68,7 +68,7 @@ def test_every_figure_is_the_journals(tmp_path: Path) -> None:
             assert info.time == session.records[-1].time
             by_hand.undo(session, 1)
             by_hand.rename(session, "  Our \n log ")
-            opened.change_extensions(session, ("01",))
+            await opened.change_extensions(session, ("01",))
             await until(lambda: session.committed == len(session.records))
             [info] = listed(opened)
             assert (info.compactions, info.in_force, info.name, info.extensions) == (1, 0, "Our log", ("01",))

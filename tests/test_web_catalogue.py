@@ -10,23 +10,28 @@ import pytest
 
 from harness import events as e
 from harness.breaker import TOLD
+from harness.checks import NoCheck, Says
 from harness.lost import Fate
 from harness.model.errors import Kind
 from harness.request_diff import Kind as ChangeKind
 from harness.result_events import Verdict
 from harness.sandbox.detect import Code
+from harness.session_events import SourceKind
 from harness.stages import TRIGGER as STAGE
 from web.catalogue import flatten, load
 from web.hand_view import KEEPS
 from web.lost import GROUPS
 from web.moment import STOPS
 from web.pages import TEMPLATES
+from web.trust import KNOWN
 from web.words import LANGUAGES, Entry, Words, language_of
 
 ROOT = Path(__file__).parent.parent
 SOURCES = [*sorted(TEMPLATES.rglob("*.html")), *sorted((ROOT / "web").glob("*.py")), ROOT / "server.py"]
 # t("section.key"), t("section." ~ name), t(f"section.{name}"): a literal key, or a whole section.
 KEY = re.compile(r"""\bt\(\s*f?["']([a-z_]+(?:\.[a-z_]+)?\.?)(?=["'{])""")
+# t("section.key" if this else "section.other"): the other one is a key as well.
+OTHER = re.compile(r"""\bt\(\s*["'][a-z_.]+["'] if [\w.]+ else ["']([a-z_]+\.[a-z_]+)["']""")
 SECTION = re.compile(r"""\bcode\(\s*["']([a-z_]+)["']""")
 # Sections that are read by a name which only the running program knows.
 BY_NAME = ("error", "option", "start", "unit", "unit_name")
@@ -72,6 +77,21 @@ CODES = {
     "by_hand_keep": " ".join(map(str, KEEPS)),
     "step_name": " ".join(kind.__name__ for kind in STOPS),
     "strategy": STRATEGIES,
+    "source_kind": codes(SourceKind),
+    "source_problem": "problems_many replaced untrusted too_large no_room encoding link_loop outside protected no_file "
+    "unreadable skill_header skill_broken skill_no_name skill_no_description skill_name skill_folder skill_twin "
+    "skill_path skill_words skills_entries skills_many skills_more "
+    + codes(NoCheck)
+    + " notes_nowhere notes_folder notes_name notes_link notes_large notes_long notes_encoding notes_many notes_more "
+    "role_header role_broken role_no_name role_name role_no_description role_empty role_twin role_words roles_many "
+    "tool_missing notes_index_by_hand "
+    "notes_index_gone notes_index_no_line notes_index_unreadable notes_cut notes_not_kept notes_not_believed",
+    "check_outcome": literals(e.Verified, "outcome"),
+    "checked": codes(Says),
+    "child_looks": literals(e.TaskEnded, "reason") + " running waiting",
+    "child_ended": literals(e.TaskEnded, "reason"),
+    "spent": "own inside all",
+    "trust_would": f"{' '.join(KNOWN)} other",
 }
 
 
@@ -90,6 +110,7 @@ def used() -> Iterator[str]:
         if path.is_file():
             text = path.read_text("utf-8")
             yield from KEY.findall(text)
+            yield from OTHER.findall(text)
             yield from (f"{section}." for section in SECTION.findall(text))
 
 

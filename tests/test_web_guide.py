@@ -45,7 +45,10 @@ def seen(html: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("language", "says", "proved"),
-    [("en", "1 of 3 so far.", "Proved by the journal."), ("zh", "共 3 项，已看到 1 项。", "日志已证明。")],
+    [
+        ("en", "1 of 3 so far in this session.", "Proved by the journal."),
+        ("zh", "共 3 项，这个会话里已看到 1 项。", "日志已证明。"),
+    ],
 )
 def test_what_the_journal_proves_is_ticked_and_no_button(language: str, says: str, proved: str) -> None:
     html = page(with_ticks(compacted_session()), language)

@@ -18,6 +18,7 @@ from harness.problems import Problem
 from harness.replay import State
 from harness.result_events import FOLDER, Decision
 from harness.sizes import Size, Usage, size_of
+from harness.sources import Source, joined
 from harness.tokens import size_of_message
 
 LABS = Path(__file__).parent.parent / "labs"
@@ -67,6 +68,7 @@ class FoldedSession:
     records: list[Recorded] = field(default_factory=list)
     status: Literal["idle", "running", "waiting"] = "idle"
     waiting: e.ApprovalRequested | None = None
+    asking: int = 0
     proposed: e.SummaryProposed | None = None
     strategy: Compacting | None = field(default_factory=lambda: load(find_labs(LABS)["07"]).compaction)
     extensions: tuple[Extension, ...] = ()
@@ -223,6 +225,72 @@ class FoldedSession:
         return self.add(e.CompactionUndone(number=made.event.number, before=before, after=after))
 
 
+@dataclass
+class ChildSession(FoldedSession):
+    """A sub-agent of `whole`: what is added here stands in its session's journal."""
+
+    whole: FoldedSession = field(default_factory=FoldedSession)
+    number: int = 0
+
+    def add(self, event: e.Event) -> Recorded:
+        """Record one event of the sub-agent."""
+        wrapped = self.whole.add(e.ChildEvent(child=self.number, event=event))
+        recorded = Recorded(len(self.records) + 1, wrapped.time, event)
+        self.records.append(recorded)
+        return recorded
+
+
+def hand_on(session: FoldedSession, call: ToolCall, role: str, text: str) -> ChildSession:
+    """Let a sub-agent begin for a call that was asked for, and be told its role and task."""
+    named = {"task": len(session.state.tasks), "call_id": call.id}
+    session.add(e.ToolStarted(name=call.name, arguments=call.arguments, **named))
+    number = len(session.state.children) + 1
+    session.add(e.ChildStarted(child=number, role=role, **named))
+    child = ChildSession(whole=session, number=number, state=session.state.children[number].state)
+    child.add(e.InstructionsSet(system=f"You are {role}.", tools=TOOLS[:1]))
+    child.task(text)
+    return child
+
+
+def handed_session() -> FoldedSession:
+    """Two sub-agents side by side, one of which asks a person and compacts its own context; then a third runs."""
+    session = FoldedSession().begin()
+    session.task("Look at both")
+    session.call_started()
+    calls = [ToolCall(f"t{n}", "task", f'{{"role": "explorer", "task": "look <{n}>"}}') for n in (1, 2)]
+    session.call_ended("", *calls)
+    one = hand_on(session, calls[0], "explorer", "look <1>")
+    one.call_started()
+    two = hand_on(session, calls[1], "fixer", "look <2>")
+    two.call_started()
+    read, bash = ToolCall("t1", "read", '{"path":"a.md"}'), ToolCall("t2", "bash", '{"command":"ls"}')
+    one.call_ended("I look.", read)
+    one.tool(read, LOG)
+    two.call_ended("", bash)
+    named = {"task": 1, "call_id": "t2", "name": "bash", "arguments": bash.arguments}
+    two.add(e.ApprovalRequested(preview="ls", seconds=5, **named))
+    one.watch()
+    one.cut(1)
+    one.call_started()
+    one.call_ended("- pool 100/100 <b>")
+    one.end()
+    two.add(e.ApprovalAnswered(allowed=True, by="person", **named))
+    two.tool(bash, "a.md")
+    two.call_started()
+    two.add(e.ModelCallFailed(call=2, task=1, kind="server", detail="500", seconds=0.1))
+    two.end("failed", "server")
+    session.status = "running"
+    told = [("- pool 100/100 <b>", True), ("The sub-agent ended without an answer.", False)]
+    for call, (text, ok) in zip(calls, told, strict=True):
+        ended = {"task": 1, "call_id": call.id, "name": "task", "arguments": call.arguments}
+        session.add(e.ToolEnded(text=text, ok=ok, seconds=0.2, **ended))
+    session.call_started()
+    third = ToolCall("t3", "task", "{}")
+    session.call_ended("", third)
+    hand_on(session, third, "explorer", "look again").call_started()
+    return session
+
+
 def first_task(session: FoldedSession) -> None:
     """A task that reads the log and answers."""
     session.task("Read incident-log.md and sort it. Don't change any file.", "sort")
@@ -285,6 +353,63 @@ def by_hand_session() -> FoldedSession:
     session.add(e.SessionForked(session="s0", task=2))
     session.add(e.SessionImported(file="lab.jsonl"))
     first_task(session)
+    return session
+
+
+def sourced_session() -> FoldedSession:
+    """Parts of a system prompt, some with a problem, in a folder that is asked about and then trusted."""
+    session = FoldedSession().begin()
+    first_task(session)
+    session.add(told(("body", "SYSTEM.md", "", "untrusted", ""), ("check", "check", "", "untrusted", "make test")))
+    session.add(e.WorkspaceTrusted(trusted=False))
+    session.task("Go on")
+    session.call_started()
+    session.call_ended("Done.")
+    session.end()
+    session.add(e.WorkspaceTrusted(trusted=True))
+    session.add(told(("body", "SYSTEM.md", "Be brief. " * 30, "", ""), ("rules", "/a/AGENTS.md", "", "link_loop", "")))
+    session.add(e.WorkspaceTrusted(trusted=True, by="earlier"))
+    return session
+
+
+def told(*sources: tuple[str, str, str, str, str]) -> e.InstructionsSet:
+    """Instructions of these parts: kind, name, text, problem, detail."""
+    own = Source("body", "lab", "You are a careful coding agent.")
+    system, parts = joined(
+        [own, *(Source(*each, wanted=each[4] if each[3] == "untrusted" else "") for each in sources)]
+    )  # type: ignore[arg-type]
+    return e.InstructionsSet(system=system, tools=TOOLS, sources=parts)
+
+
+def check(session: FoldedSession, outcome: str, exit: int = 0, output: str = "", *, back: bool = False) -> Recorded:
+    """Run the check of the task that runs; where it fails and goes back, the agent is told."""
+    made = [each for each in session.state.checks if each.begun.task == len(session.state.tasks)]
+    named = {"task": len(session.state.tasks), "attempt": len(made) + 1, "command": "python3 -m unittest <-q>"}
+    named["changed"] = len(made) == 1
+    session.add(e.CheckStarted(limit=60, **named))
+    went = {"outcome": outcome, "exit": exit, "output": output, "back": back}
+    recorded = session.add(e.Verified(seconds=1.5, **named, **went))
+    if back:
+        session.add(e.FollowUpAdded(task=named["task"], extension="verify", text=f"The check failed.\n{output}"))
+    return recorded
+
+
+def checked_session() -> FoldedSession:
+    """Tasks whose checks pass at last, never, are stopped, are not run, and are cut short by a kill."""
+    session = FoldedSession().begin()
+    for ends in (("failed", "passed"), ("failed", "time", "lost", "failed"), ("stopped",), ("no_sandbox",)):
+        session.task("Mend it")
+        for number, outcome in enumerate(ends, 1):
+            session.call_started()
+            session.call_ended("Done.")
+            back = outcome != "passed" and number < len(ends)
+            check(session, outcome, int(outcome == "failed"), 'FAIL: <b hx-get="/x">test</b>\n' * 3, back=back)
+        session.end()
+    session.task("Once more")
+    session.call_started()
+    session.call_ended("Done.")
+    session.add(e.CheckStarted(task=5, attempt=1, command="make check", limit=60, changed=True))
+    session.end()
     return session
 
 

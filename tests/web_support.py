@@ -175,7 +175,7 @@ async def _journalled(session: Session) -> int:
 def serving(
     data: Path, *, port: int = 0, lab: str = "07", model: Recorder | None = None, **settings: Any
 ) -> Iterator[Web]:
-    """Run a server over `data`. `settings` are those of WebSettings."""
+    """Run a server over `data`. `settings` are those of WebSettings, and perhaps `source` and `extensions`."""
     started: list[Web] = []
     ready, ended = threading.Event(), threading.Event()
     thread = threading.Thread(
@@ -205,7 +205,8 @@ async def _serve(
 ) -> None:
     try:
         with socket.create_server(("127.0.0.1", port)) as listener:
-            async with library(data, lab=lab, server=model) as opened:
+            more = {name: settings.pop(name) for name in ("source", "extensions") if name in settings}
+            async with library(data, lab=lab, server=model, **more) as opened:
                 chosen = WebSettings(**({"host": "127.0.0.1"} | settings), port=listener.getsockname()[1])
                 app = create_app(opened, chosen)
                 config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=5)

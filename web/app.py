@@ -11,13 +11,15 @@ from starlette.staticfiles import StaticFiles
 
 from harness.library import Library
 from harness.problems import Problem
-from web import assets, changes, errors, fork_changes, hand_changes, routes, sessions, setting_changes
+from web import assets, changes, child_pages, errors, fork_changes, hand_changes, routes, sessions, setting_changes
 from web.channel import Channels
 from web.checkpoint_changes import end_stage, resume_task
 from web.guard import Guard
+from web.note_changes import forget_note, show_notes
 from web.pages import Pages
 from web.settings import WebSettings
 from web.site import Site
+from web.trust_changes import answer_trust
 
 # Said here, since some machines keep other types in their own tables and the browser then refuses a module.
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
@@ -80,8 +82,12 @@ def _pages() -> list[BaseRoute]:
         Route("/s/{session}/events", routes.events),
         Route("/s/{session}/state", routes.state),
         Route("/s/{session}/calls/{call:int}", routes.model_call),
+        Route("/s/{session}/children/{child:int}", child_pages.child_page),
+        Route("/s/{session}/children/{child:int}/rows", child_pages.child_rows),
+        Route("/s/{session}/children/{child:int}/calls/{call:int}", routes.model_call),
         Route("/s/{session}/by-hand", hand_changes.preview),
         Route("/s/{session}/numbers", routes.session_page),
+        Route("/s/{session}/notes", show_notes),
         Route("/s/{session}/settings.toml", setting_changes.settings_file),
         Route("/healthz", routes.health),
         Route("/favicon.ico", routes.no_icon),
@@ -100,6 +106,7 @@ def _changes() -> list[BaseRoute]:
         Route("/s/{session}/stage", end_stage, methods=["POST"]),
         Route("/s/{session}/forks", fork_changes.fork_session, methods=["POST"]),
         Route("/s/{session}/approvals", changes.answer, methods=["POST"]),
+        Route("/s/{session}/children/{child:int}/approvals", changes.answer, methods=["POST"]),
         Route("/s/{session}/compact", hand_changes.compact, methods=["POST"]),
         Route("/s/{session}/undo", hand_changes.undo, methods=["POST"]),
         Route("/s/{session}/summary", hand_changes.answer_summary, methods=["POST"]),
@@ -109,6 +116,8 @@ def _changes() -> list[BaseRoute]:
         Route("/s/{session}/preset", setting_changes.choose_preset, methods=["POST"]),
         Route("/s/{session}/extensions", setting_changes.change_extensions, methods=["POST"]),
         Route("/s/{session}/fault", setting_changes.choose_fault, methods=["POST"]),
+        Route("/s/{session}/trust", answer_trust, methods=["POST"]),
+        Route("/s/{session}/notes", forget_note, methods=["POST"]),
         Route("/preferences", changes.prefer, methods=["POST"]),
     ]
 

@@ -20,7 +20,9 @@ TEXT_TOP = 20_000  # characters
 ONS = {"yes": True, "no": False}
 YEAR = 365 * 24 * 3600
 # Where a form may lead back to: our own pages, with a plain query.
-_OWN = re.compile(r"/(?:sessions|s/[\w-]{1,64}(?:/delete)?)?(?:\?[\w=&%+.~-]{0,3000})?(?:#[\w-]{0,64})?", re.ASCII)
+_OWN = re.compile(
+    r"/(?:sessions|s/[\w-]{1,64}(?:/delete|/children/\d{1,6})?)?(?:\?[\w=&%+.~-]{0,3000})?(?:#[\w-]{0,64})?", re.ASCII
+)
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
@@ -38,6 +40,8 @@ async def start_task(request: Request) -> Response:
         raise PageError(422, "no_text")
     if len(text) > TEXT_TOP:
         raise PageError(422, "long_text", n=len(text), top=TEXT_TOP)
+    # The extensions may read files: not in the event loop.
+    await session.looked.look(session.extensions, session.workspace)
     try:
         session.start_task(text, language=language, sample=sample_id)
     except Busy:
@@ -53,11 +57,12 @@ async def stop(request: Request) -> Response:
 
 
 async def answer(request: Request) -> Response:
-    """POST /s/{session}/approvals: `call_id`, and `answer`, which is allow or deny."""
+    """POST /s/{session}/approvals, or a sub-agent's: `call_id`, and `answer`, which is allow or deny."""
     session, fields = await open_session(request), request.state.form
     if fields.get("answer") not in ("allow", "deny"):
         raise PageError(422, "no_answer")
-    if not session.answer(fields.get("call_id", ""), fields["answer"] == "allow"):
+    child = request.path_params.get("child", 0)
+    if not session.answer(fields.get("call_id", ""), fields["answer"] == "allow", child):
         raise PageError(409, "not_waiting")
     return done(request, f"/s/{session.id}")
 

@@ -24,5 +24,7 @@ async def resume_task(request: Request) -> Response:
 async def end_stage(request: Request) -> Response:
     """POST /s/{session}/stage: the stage is over; `name` may say which one. Also while a task runs."""
     session = await open_session(request)
+    # The extensions may read files: not in the event loop.
+    await session.looked.look(session.extensions, session.workspace)
     stages.end_stage(session, request.state.form.get("name", ""))
     return done(request, f"/s/{session.id}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from harness import events as e
 from harness.breaker import MOST_FAILURES, TOLD
+from harness.checks import Verdict, verdict
 from harness.compaction_events import Scope
 from harness.journal import Recorded
 from harness.messages import AssistantMessage
@@ -70,9 +71,10 @@ class CheckpointDetail:
 
 @dataclass(frozen=True, slots=True)
 class EndDetail:
-    """Whether a task that has ended has a checkpoint to go on from, files included."""
+    """Whether a task that has ended has a checkpoint to go on from, files included; and what its checks say of it."""
 
     goes_on: bool
+    checked: Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +93,12 @@ def checkpoint_detail(recorded: Recorded, state: State, records: Sequence[Record
 
 def end_detail(recorded: Recorded, event: e.TaskEnded, state: State, records: Sequence[Recorded]) -> EndDetail:
     """Build what the row of a TaskEnded shows."""
+    checked = verdict(state, event.task, recorded.seq)
     if event.reason != "interrupted":
-        return EndDetail(goes_on=False)
+        return EndDetail(False, checked)
     own = (seq for seq, saved in state.checkpoints if saved.task == event.task and saved.workspace)
     newest = max((seq for seq in own if seq < recorded.seq), default=0)
-    return EndDetail(goes_on=newest > 0 and not _is_elsewhere(newest, records))
+    return EndDetail(newest > 0 and not _is_elsewhere(newest, records), checked)
 
 
 def _is_elsewhere(seq: int, records: Sequence[Recorded]) -> bool:

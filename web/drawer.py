@@ -7,13 +7,14 @@ from typing import Literal
 from markupsafe import Markup
 
 from harness.by_hand import SETTING_MAX
+from harness.combining import DEFAULTS
 from harness.discovery import BASE_LAB, Lab
-from harness.library import DEFAULTS
 from harness.offline import FAULT_KINDS
 from web.guide import in_language
 from web.options import LEAST, MOST, SWITCHES
 from web.presets import PresetView, presets_of
 from web.shown import Shown
+from web.trust import TrustView, trust_of
 from web.viewer import Viewer
 
 # The blocks of templates/drawer.html that change while the page is open, by the element that each one draws.
@@ -70,7 +71,8 @@ class Opened:
 class Drawer:
     """What the drawer shows. back: where the page's own choices lead back to.
 
-    fault: the one in force, or "". offline: the offline model answers, so that faults can be acted out.
+    fault: the one in force, or "". offline: the offline model answers, so that faults can be acted out. trust: of the
+    folder's own files, None where there is nothing to trust.
     """
 
     back: str
@@ -81,6 +83,7 @@ class Drawer:
     checks: tuple[Check, ...]
     fault: str
     offline: bool
+    trust: TrustView | None
 
     @property
     def preset(self) -> PresetView | None:
@@ -123,6 +126,7 @@ def drawer_of(session: Shown, viewer: Viewer, opened: Opened | None) -> Drawer:
         checks=tuple(Check(name, text[name] == "1") for name in names if name in SWITCHES),
         fault=state.fault,
         offline=state.offline,
+        trust=trust_of(session),
     )
 
 

@@ -5,11 +5,13 @@ It shows the newest rows; those before them are rendered only when they are aske
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 
 from markupsafe import Markup
 
 from harness import events as e
 from harness.journal import Recorded
+from web.child_view import ROWS, ChildShown, child_of_call
 from web.decided import (
     UndoneDetail,
     checkpoint_detail,
@@ -19,7 +21,18 @@ from web.decided import (
     refused_detail,
 )
 from web.details import PartialDetail, call_detail, compaction_detail
-from web.parts import cut_of_state, entry_at, in_context, in_model_view, model_start, part_before, pinned, place_of
+from web.instructions import instructed_at
+from web.parts import (
+    PAGE,
+    cut_of_state,
+    entry_at,
+    in_context,
+    in_model_view,
+    model_start,
+    part_before,
+    pinned,
+    place_of,
+)
 from web.rows import Cut, Detail, Row, at, earlier, is_invisible, row_id
 from web.shown import Shown
 from web.status import state_of
@@ -50,8 +63,17 @@ def past_of(session: Shown, viewer: Viewer, before: int) -> str:
 
 
 def render_row(session: Shown, row: Row, viewer: Viewer) -> Markup:
-    """Return one row as HTML."""
-    return Markup(viewer.page(f"events/{row.name}.html", row=row, event=row.event, session_id=session.id))
+    """Return one row as HTML; the row of a call that was handed on holds what its sub-agent does while it works."""
+    child = child_of_call(session, row.event, row.until)
+    rows = render_inside(child, viewer) if child and child.status != "idle" and viewer.view == "full" else ""
+    told = {"row": row, "event": row.event, "session_id": session.id, "child": child, "rows": rows}
+    return Markup(viewer.page(f"events/{row.name}.html", **told))
+
+
+def render_inside(child: ChildShown, viewer: Viewer) -> Markup:
+    """Return the newest rows of a sub-agent, as the inside of the list in its call's row."""
+    inner = replace(viewer, child=child.number, nested=True)
+    return Markup("\n").join(_part(child, inner, child.committed)).strip()
 
 
 def render_cut(cut: Cut, viewer: Viewer) -> Markup:
@@ -93,7 +115,8 @@ def cut_of(session: Shown, last: int) -> Cut | None:
 def _part(session: Shown, viewer: Viewer, last: int) -> list[Markup]:
     """Return the link to what lies before, and the rows up to `last`."""
     model = viewer.view == "model"
-    part = part_before(session, last, model_start(session.state) if model else 1)
+    first, most = model_start(session.state) if model else 1, ROWS if viewer.nested else PAGE
+    part = part_before(session, last, first, most)
     records = part.records
     if model:
         task = session.state.tasks[-1].task if session.state.tasks else 0
@@ -135,8 +158,11 @@ def _is_live(session: Shown, event: e.Event) -> bool:
             return state_of(session) != "idle" and event.call == newest.call and own
         case e.ToolStarted():
             return state_of(session) != "idle" and event.call_id in session.state.unanswered
+        case e.CheckStarted():
+            newest = session.state.checks[-1]
+            return state_of(session) != "idle" and newest.begun == event and newest.result is None
         case e.ApprovalRequested():
-            return session.waiting is not None and session.waiting.call_id == event.call_id
+            return session.waiting is not None and (session.waiting.call_id, session.asking) == (event.call_id, 0)
         case e.SummaryProposed():
             return session.proposed is not None and session.proposed.call == event.call
         case e.ApprovalAnswered():
@@ -147,6 +173,8 @@ def _is_live(session: Shown, event: e.Event) -> bool:
 
 def _detail(session: Shown, recorded: Recorded) -> Detail | None:
     match recorded.event:
+        case e.InstructionsSet():
+            return instructed_at(session.state.instructed, recorded.seq)
         case e.ApprovalRequested() | e.ApprovalAnswered() | e.ToolStarted() | e.ToolEnded():
             return call_detail(recorded.event, [each.event for each in earlier(session.records, recorded)])
         case e.ModelCallStarted(call=call) if session.partial and session.partial[0] == call:

@@ -1,14 +1,16 @@
 """What changes in the feed of an open page after one event: rows, their dimming, the line of the cut point."""
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from harness import events as e
 from harness.journal import Recorded
+from web.child_view import ChildShown
 from web.feed import cut_of, make_row, render_cut, render_feed, render_row
 from web.parts import in_model_view, moved_by, trouble_before
-from web.rows import Row, at, earlier, is_invisible, row_id
+from web.rows import Row, at, earlier, is_invisible, newest_of_call, row_id
 from web.shown import Shown
 from web.viewer import Viewer
 
@@ -18,6 +20,7 @@ STARTED = (
     e.SummaryCallStarted,
     e.SummaryProposed,
     e.ToolStarted,
+    e.CheckStarted,
     e.ApprovalRequested,
     e.ApprovalAnswered,
 )
@@ -37,6 +40,10 @@ class Update:
 def feed_updates(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Update]:
     """Return the changes of the feed after one event."""
     event = recorded.event
+    if isinstance(event, e.ChildStarted):
+        return _call_again(session, event, recorded.seq, viewer)
+    if isinstance(event, e.ChildEvent):
+        return _inside(session, recorded, viewer)
     if is_invisible(event):
         return []
     above = isinstance(event, e.ContextCompacted | e.CompactionUndone | e.InstructionsSet) and viewer.view == "model"
@@ -45,7 +52,7 @@ def feed_updates(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Upd
         rows = render_feed(session, viewer, until=recorded.seq)
         return [Update("feed", viewer.block("session.html", "feed_list", feed=rows, past=""), "replace")]
     # The state may be ahead of what is shown: what starts is shown as going on until its end is shown.
-    row = replace(make_row(session, recorded), live=isinstance(event, STARTED))
+    row = replace(make_row(session, recorded), live=isinstance(event, STARTED), until=recorded.seq)
     updates = _row(session, recorded, row, viewer)
     if isinstance(event, e.ContextCompacted | e.CompactionUndone):
         updates += _cut_updates(session, recorded, viewer)
@@ -56,8 +63,24 @@ def feed_updates(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Upd
         results = (session.state.results[each.call_id].seq for each in event.decisions)
         updates += _again(session, results, viewer)
     stopped = isinstance(event, e.CompactionRefused) and event.reason == "stopped"
-    if stopped or (isinstance(event, e.TaskEnded) and event.reason != "answered"):
+    unchecked = any(each.result is None for each in session.state.checks[-1:])
+    if stopped or (isinstance(event, e.TaskEnded) and (unchecked or event.reason != "answered")):
         updates += left_open(session, recorded.seq - 1, viewer)
+    return updates
+
+
+def _inside(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Update]:
+    """Return what changes in the row of a sub-agent's call after one of its own events: its figures and its rows."""
+    child = ChildShown(session, session.state.children[recorded.event.child])
+    if isinstance(recorded.event.event, e.TaskStarted | e.TaskEnded):
+        # With these the row has its text, and is folded.
+        return _call_again(session, child.child.event, recorded.seq, viewer)
+    head = viewer.page("events/_child_head.html", child=child, session_id=session.id)
+    updates = [Update(f"child-{child.number}-head", head, "replace")]
+    if viewer.view == "full":
+        own = child.records[bisect_left(child.child.seqs, recorded.seq)]
+        inner = replace(viewer, child=child.number, nested=True)
+        updates += [replace(u, target_id=inner.prefix + u.target_id) for u in feed_updates(child, own, inner)]
     return updates
 
 
@@ -94,6 +117,13 @@ def _again(session: Shown, seqs: Iterable[int], viewer: Viewer) -> list[Update]:
     if viewer.view == "model":
         rows = [row for row in rows if in_model_view(session.state, at(session.records, row.seq), 0, live=False)]
     return [Update(row.id, render_row(session, row, viewer), "replace") for row in rows]
+
+
+def _call_again(session: Shown, started: e.ChildStarted, seq: int, viewer: Viewer) -> list[Update]:
+    """Show the row of a sub-agent's call as it is at journal number `seq`."""
+    recorded = newest_of_call(session.records, started.call_id, seq)
+    row = replace(make_row(session, recorded), live=True, until=seq)
+    return [Update(row.id, render_row(session, row, viewer), "replace")]
 
 
 def left_open(session: Shown, last: int, viewer: Viewer) -> list[Update]:

@@ -24,6 +24,8 @@ async def compact(request: Request) -> Response:
     """POST /s/{session}/compact: `keep`, `focus`, and `cut`, the cut point that the preview showed."""
     session, fields = await open_session(request), request.state.form
     cut = number(fields.get("cut")) or 0
+    # The extensions may read files: not in the event loop.
+    await session.looked.look(session.extensions, session.workspace)
     try:
         by_hand.compact_now(
             session, focus=fields.get("focus", ""), keep=kept(number(fields.get("keep"))), cut=cut,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness import events as e
+from harness.children import ChildRecords
+from harness.context import Entry
 from harness.discovery import Lab
 from harness.hooks import Compacting, Extension
 from harness.journal import Recorded
@@ -41,7 +43,15 @@ class Moment:
     @property
     def waiting(self) -> e.ApprovalRequested | None:
         """Return the call that waited for a person at that very moment, or None."""
-        return self._newest if isinstance(self._newest, e.ApprovalRequested) else None
+        newest = ChildRecords(self.records, self.state.children[self.asking])[-1].event if self.asking else self._newest
+        return newest if isinstance(newest, e.ApprovalRequested) else None
+
+    @property
+    def asking(self) -> int:
+        """Return the number of the sub-agent whose call waited at that very moment, or 0."""
+        running = (n for n, child in self.state.children.items() if child.state.running_task())
+        records = ((n, ChildRecords(self.records, self.state.children[n])) for n in running)
+        return next((n for n, own in records if isinstance(own[-1].event, e.ApprovalRequested)), 0)
 
     @property
     def proposed(self) -> e.SummaryProposed | None:
@@ -104,10 +114,16 @@ async def moment_of(session: Session, at: int) -> Moment:
     """Return the session as it was at journal number `at`, from 1 to the last. Folds apart from the event loop."""
     records = session.records[:at]
     # What the session has measured is not counted again.
-    known = [*session.state.history, *(made.summary for made in session.state.compactions)]
+    known = _measured(session.state)
+    inside = {number: _measured(child.state) for number, child in session.state.children.items()}
     numbered = ((each.seq, each.event) for each in records)
-    state = await asyncio.to_thread(lambda: fold(numbered, {entry.seq: entry for entry in known}))
+    state = await asyncio.to_thread(fold, numbered, known, inside)
     return Moment(session.id, session.lab, state, records, session.strategy, session.extensions)
+
+
+def _measured(state: State) -> dict[int, Entry]:
+    known = (*state.history, *(made.summary for made in state.compactions))
+    return {entry.seq: entry for entry in known}
 
 
 def steps_of(shown: Shown, live: Shown) -> Steps:

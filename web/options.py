@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.by_hand import SETTING_MAX
+from harness.combining import DEFAULTS
 from harness.discovery import BASE_LAB, Lab, find
-from harness.library import DEFAULTS
 from harness.model.provider import Provider
 from harness.problems import Problem
 from web.settings import TextSize, Theme

@@ -11,7 +11,9 @@ from harness.compaction import Plan
 from harness.records import CallRecord
 from harness.sizes import Size
 from web import chart, turns_chart
+from web.child_view import ChildrenView, ChildShown, children_view
 from web.figures import Boundary, Part, borders, boundary, limits, others, parts_of, planned
+from web.instructions import InstructionsDetail, instructions_detail
 from web.links import Links
 from web.lost import LostView, lost_view
 from web.message_lines import MessageLines, message_lines
@@ -34,10 +36,11 @@ class Panel:
 
     boundary, threshold: what a strategy for finished tasks, or one for the whole request, would do next; at most one
     is there. others: what those would do that act too. stopped: why nothing is compacted by itself now, as a code,
-    or "". presets: the lab's, to choose from.
+    or "". presets: the lab's, to choose from. ended: of a sub-agent that makes no request any more.
     """
 
     parts: list[Part]
+    sources: InstructionsDetail | None
     total: Size
     segments: list[chart.Segment]
     anchor: Anchor | NoUsage
@@ -61,6 +64,8 @@ class Panel:
     borders_top: int
     request: RequestView | None
     lost: LostView | None
+    children: ChildrenView | None
+    ended: bool = False
 
     @property
     def preset(self) -> PresetView | None:
@@ -92,6 +97,7 @@ def panel_of(session: Shown, viewer: Viewer) -> Panel:
     window = window_of(state)
     return Panel(
         parts=parts,
+        sources=_sources(session) if viewer.tab == "now" else None,
         total=state.context.total,
         segments=chart.stack(parts, viewer.scale, viewer.unit),
         anchor=anchor(state),
@@ -105,7 +111,8 @@ def panel_of(session: Shown, viewer: Viewer) -> Panel:
         largest=_largest(state.calls, viewer.unit) if over_turns else None,
         boundary=ahead,
         threshold=limit,
-        others=others(session),
+        # A sub-agent has one task, so nothing acts between its tasks.
+        others=[plan for plan in others(session) if plan.scope == "request" or not isinstance(session, ChildShown)],
         pinned=message_lines(limit.pinned, Links(session, viewer), PINNED) if limit else None,
         stopped=state.breaker.open if session.strategy else "",
         presets=presets_of(session.lab, state.settings, viewer.language),
@@ -115,7 +122,14 @@ def panel_of(session: Shown, viewer: Viewer) -> Panel:
         borders_top=top,
         request=request_view(session, viewer) if viewer.tab == "diff" else None,
         lost=lost_view(session, viewer) if viewer.tab == "lost" else None,
+        children=children_view(session.state) if viewer.tab == "now" else None,
+        ended=isinstance(session, ChildShown) and session.ended,
     )
+
+
+def _sources(session: Shown) -> InstructionsDetail | None:
+    made = session.state.instructed[-1:]
+    return instructions_detail(made[0]) if made and made[0].event.sources else None
 
 
 def _threshold(session: Shown) -> Threshold | None:

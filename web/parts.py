@@ -24,8 +24,8 @@ class Part:
     before: int
 
 
-def part_before(session: Shown, last: int, first: int = 1) -> Part:
-    """Return about `PAGE` rows that end at journal number `last`; `first`: where the feed begins.
+def part_before(session: Shown, last: int, first: int = 1, most: int = PAGE) -> Part:
+    """Return about `most` rows that end at journal number `last`; `first`: where the feed begins.
 
     A part begins where a turn or a task does, since no row reaches across that.
     """
@@ -37,7 +37,7 @@ def part_before(session: Shown, last: int, first: int = 1) -> Part:
             # The newest record says how a row looks, the oldest where it stands.
             name = row_id(recorded)
             newest[name] = newest.pop(name, recorded)
-        if len(newest) >= PAGE and isinstance(recorded.event, e.TaskStarted | e.ModelCallStarted):
+        if len(newest) >= most and isinstance(recorded.event, e.TaskStarted | e.ModelCallStarted):
             break
         number -= 1
     more = any(not is_invisible(session.records[n - 1].event) for n in range(first, number))

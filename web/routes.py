@@ -110,13 +110,14 @@ async def state(request: Request) -> Response:
 
 
 async def model_call(request: Request) -> Response:
-    """GET /s/{session}/calls/{call}: the request of that call, byte for byte; with ?pretty, to read."""
+    """GET /s/{session}/calls/{call}, or a sub-agent's: that call's request, byte for byte; with ?pretty, to read."""
     session = await open_session(request)
     pairs = [(recorded.seq, recorded.event) for recorded in session.records]
+    call, child = request.path_params["call"], request.path_params.get("child", 0)
     try:
-        body = (await asyncio.to_thread(rebuild, pairs, request.path_params["call"])).body()
+        body = (await asyncio.to_thread(rebuild, pairs, call, child)).body()
     except KeyError:
-        raise PageError(404, "no_call", call=request.path_params["call"]) from None
+        raise PageError(404, "no_call", call=call) from None
     if "pretty" in request.query_params:
         return PlainTextResponse(json.dumps(json.loads(body), ensure_ascii=False, indent=2))
     return Response(body, media_type="application/json")

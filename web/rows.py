@@ -15,14 +15,15 @@ from harness.context import Entry
 from harness.journal import Recorded
 from web.decided import CheckpointDetail, DecidedDetail, EndDetail, MeasuredDetail, RefusedDetail, UndoneDetail
 from web.details import CallDetail, CompactionDetail, PartialDetail, telling_line
+from web.instructions import InstructionsDetail
 
 Detail = (
     CallDetail | CompactionDetail | PartialDetail | DecidedDetail | MeasuredDetail | RefusedDetail | UndoneDetail
-    | CheckpointDetail | EndDetail
+    | CheckpointDetail | EndDetail | InstructionsDetail
 )  # fmt: skip
 
-# The header and the guide show what these say.
-INVISIBLE = (e.SessionStarted, e.SessionNamed, e.Ticked)
+# The header and the guide show what these say; of sub-agents, the row of the call that they work for.
+INVISIBLE = (e.SessionStarted, e.SessionNamed, e.Ticked, e.ChildStarted, e.ChildEvent)
 # Where a message stands against the line of the cut point: "" as the line says; still in the context although it
 # stands above; or no longer in it although it stands below.
 Place = Literal["", "stays", "left"]
@@ -51,6 +52,7 @@ class Row:
 
     Whether it is still in the context is said by the line of the cut point, and by `place` where that is not enough.
     read: its message as it stands in the context now. sent: what stands in the place of a tool's result, or "".
+    until: the last journal number of what a sub-agent did that it shows, 0 for all.
     """
 
     id: str
@@ -64,6 +66,7 @@ class Row:
     place: Place = ""
     read: Entry | None = None
     sent: str = ""
+    until: int = 0
 
     @property
     def name(self) -> str:
@@ -93,12 +96,14 @@ def is_invisible(event: e.Event) -> bool:
 def row_id(recorded: Recorded) -> str:
     """Return the id of the row that this event belongs to: a ToolEnded of call "a1" -> "tool-call-a1"."""
     match recorded.event:
-        case e.ApprovalRequested() | e.ApprovalAnswered() | e.ToolStarted() | e.ToolEnded():
+        case e.ApprovalRequested() | e.ApprovalAnswered() | e.ToolStarted() | e.ToolEnded() | e.ChildStarted():
             return tool_call_id(recorded.event.call_id)
         case e.ModelCallStarted() | e.ModelCallEnded() | e.ModelCallFailed():
             return model_call_id(recorded.event.call)
         case e.SummaryCallStarted() | e.SummaryCallEnded():
             return f"summary-call-{recorded.event.call}"
+        case e.CheckStarted() | e.Verified():
+            return f"check-{recorded.event.task}-{recorded.event.attempt}"
         case e.SummaryProposed() | e.SummaryAnswered():
             return proposal_id(recorded.event.call)
         case _:
@@ -139,6 +144,8 @@ def earlier(records: Sequence[Recorded], recorded: Recorded) -> list[Recorded]:
     place = bisect_left(records, recorded.seq, key=lambda each: each.seq)
     for number in range(place - 1, -1, -1):
         each = records[number]
+        if isinstance(each.event, e.ChildEvent):
+            continue
         if row_id(each) == wanted:
             found.append(each)
         if _begins(each.event, recorded.event):
@@ -146,11 +153,22 @@ def earlier(records: Sequence[Recorded], recorded: Recorded) -> list[Recorded]:
     return found
 
 
+def newest_of_call(records: Sequence[Recorded], call_id: str, before: int) -> Recorded:
+    """Return the newest event of a tool call before journal number `before`. KeyError: there is none."""
+    for number in range(before - 1, 0, -1):
+        event = records[number - 1].event
+        if not isinstance(event, e.ChildStarted) and getattr(event, "call_id", "") == call_id:
+            return records[number - 1]
+    raise KeyError(call_id)
+
+
 def _begins(event: e.Event, of: e.Event) -> bool:
     """Whether nothing before `event` can belong to the row of `of`: the call's start, or the reply that asks for it."""
     match event:
         case e.ModelCallStarted() | e.SummaryCallStarted():
             return event.call == getattr(of, "call", 0)
+        case e.CheckStarted():
+            return isinstance(of, e.CheckStarted | e.Verified)
         case e.ModelCallEnded():
             return any(call.id == getattr(of, "call_id", "") for call in event.calls)
         case _:

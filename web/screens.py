@@ -1,6 +1,7 @@
 """Whole pages as HTML: a session, an error. Knows no requests and no responses."""
 
 from dataclasses import dataclass, replace
+from pathlib import PurePath, PurePosixPath
 
 from web.drawer import Opened, drawer_of
 from web.feed import past_of, render_earlier, render_feed
@@ -9,9 +10,11 @@ from web.guide import in_language, samples_of, ticks_of
 from web.hand_view import hand_view, kept
 from web.lab_picture import picture_of
 from web.moment import steps_of
+from web.notes import remembers
 from web.panel import dry_run_of, panel_of
 from web.shown import Shown
 from web.status import asking_row, failure_line, may_end_stage, state_of, status_line
+from web.trust import trust_of
 from web.viewer import Viewer
 
 
@@ -54,8 +57,12 @@ def header_of(session: Shown, viewer: Viewer, sandbox: str) -> Header:
 
 def _own_folder(session: Shown) -> str:
     """Return the name of the folder that the session works in, or "" when it is the lab's own."""
-    started = session.state.started
-    return started.workspace if started and started.workspace != session.lab.demo else ""
+    started, demo = session.state.started, PurePosixPath(session.lab.demo).parts
+    if not started:
+        return ""
+    # A session of an older version knows only the folder's name.
+    place = PurePath(started.source or started.workspace).parts
+    return "" if place == demo[-len(place) :] or place[-len(demo) :] == demo else started.workspace
 
 
 def render_session(
@@ -76,6 +83,7 @@ def render_session(
         folder=_own_folder(session),
         demo=lab.demo,
         groups=samples_of(lab, session.state, viewer.language),
+        remembers=remembers(session, viewer),
         ticks=ticks_of(live or session, viewer.language),
         picture=picture_of(lab, viewer.language),
         text=viewer.pages.texts.of(lab, viewer.words),
@@ -90,6 +98,7 @@ def render_session(
         status=status_line(session, viewer),
         asking=asking_row(session),
         failure=failure_line(session, viewer.words),
+        trust=trust_of(session),
         back=f"/s/{session.id}{viewer.query()}",
         stream=f"/s/{session.id}/events{viewer.query(after=str(session.committed))}",
     )

@@ -67,7 +67,7 @@ async def change_extensions(request: Request) -> Response:
     asked = tuple(lab for lab in site.pages.labs if lab not in own and request.state.form.get(f"lab-{lab}") == "on")
     if set(asked) != set(session.state.extensions).difference(own):
         try:
-            site.library.change_extensions(session, asked)
+            await site.library.change_extensions(session, asked)
         except Busy:
             raise PageError(409, "extensions_busy") from None
     return _changed(request, session, "drawer-extensions", before)

@@ -12,8 +12,9 @@ from harness.replay import State
 
 
 class Shown(Protocol):
-    """A session as the pages read it.
+    """A session as the pages read it, or one of its sub-agents.
 
+    waiting, asking: the call that waits for a person, and the number of the sub-agent whose call it is, or 0.
     partial: number, text and thoughts of the reply that streams now. committed: the journal number up to
     which events may be shown. failure: why nothing more can be recorded, or None.
     """
@@ -30,6 +31,8 @@ class Shown(Protocol):
     def status(self) -> Literal["idle", "running", "waiting"]: ...
     @property
     def waiting(self) -> ApprovalRequested | None: ...
+    @property
+    def asking(self) -> int: ...
     @property
     def proposed(self) -> SummaryProposed | None: ...
     @property

@@ -5,6 +5,7 @@ from typing import Literal
 from markupsafe import Markup
 
 from harness import events as e
+from harness.checks import Verdict, verdict
 from harness.stages import has_stages
 from web.rows import proposal_id, tool_call_id
 from web.shown import Shown
@@ -38,7 +39,9 @@ def asking_row(session: Shown) -> str:
     if session.failure:
         return ""
     if session.waiting:
-        return tool_call_id(session.waiting.call_id)
+        # A sub-agent's rows stand inside the row of its call, under names of their own.
+        inside = f"child-{session.asking}-" if session.asking else ""
+        return inside + tool_call_id(session.waiting.call_id)
     return proposal_id(session.proposed.call) if session.proposed else ""
 
 
@@ -48,20 +51,30 @@ def status_line(session: Shown, viewer: Viewer) -> Markup:
     if session.failure:
         return words.t("status.failed")
     if session.waiting:
-        return words.t("status.waiting", tool=session.waiting.name)
+        tool, child = session.waiting.name, session.asking
+        return words.t("status.waiting_child" if child else "status.waiting", tool=tool, n=child)
     if session.proposed:
         return words.t("status.proposed")
-    recent = [recorded.event for recorded in reversed(session.records[-LOOK_BACK:])]
+    recorded = session.records[-LOOK_BACK:]
+    recent = [each.event for each in reversed(recorded)]
     if session.status != "idle":
         return next((line for event in recent if (line := _running(event, words))), words.t("status.running"))
     ended = next((event for event in recent if isinstance(event, ENDS)), None)
     if not isinstance(ended, e.TaskEnded):
         return _by_hand(ended, viewer)
     line = words.code("status_ended", ended.reason, task=ended.task)
+    at = next(each.seq for each in reversed(recorded) if each.event is ended)
+    if checked := verdict_line(verdict(session.state, ended.task, at), words):
+        line += words.t("language.gap") + checked
     in_task = [event for event in recent if isinstance(event, e.ContextCompacted) and event.task == ended.task]
     if in_task:
         line += words.t("language.gap") + words.t("status.compacted", **_went(in_task[0], viewer))
     return line
+
+
+def verdict_line(found: Verdict, words: Words) -> Markup:
+    """Return what the checks say of a task that has ended, or nothing where none ran."""
+    return words.code("checked", found.says, n=found.back, last=found.last) if found.says else Markup()
 
 
 def _by_hand(event: e.Event | None, viewer: Viewer) -> Markup:
@@ -91,9 +104,13 @@ def _running(event: e.Event, words: Words) -> Markup | None:
             return words.t("status.tool", tool=name)
         case e.SummaryCallStarted():
             return words.t("status.summary")
+        case e.CheckStarted():
+            return words.t("status.check")
+        case e.ChildStarted() | e.ChildEvent():
+            return words.t("status.children")
         case e.TaskStarted() | e.TaskResumed() | e.CompactionAsked() | e.SummaryAnswered():
             return words.t("status.running")
-        case e.ToolEnded() | e.ModelCallEnded():
+        case e.ToolEnded() | e.ModelCallEnded() | e.Verified():
             return words.t("status.running")
         case _:
             return None

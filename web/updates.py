@@ -13,10 +13,12 @@ from web.feed_updates import Mode, Update, feed_updates, left_open
 from web.guide import samples_of, ticks_of
 from web.hand_view import render_by_hand
 from web.moment import steps_of
+from web.notes import changes_notes, render_card
 from web.panel import dry_run_of, panel_of
 from web.rows import model_call_id, row_id
 from web.shown import Shown
 from web.status import asking_row, failure_line, may_end_stage, state_of, status_line
+from web.trust import trust_of
 from web.viewer import Viewer
 
 __all__ = ["Mode", "Update", "render_failure", "render_panel_updates", "render_partial", "render_updates"]
@@ -36,7 +38,16 @@ TURNING = (
 )
 
 # What the settings drawer shows is changed by these.
-SETTING = (e.SettingChanged, e.ExtensionsChanged, e.FaultChosen, e.ModelChosen)
+SETTING = (
+    e.SettingChanged,
+    e.ExtensionsChanged,
+    e.FaultChosen,
+    e.ModelChosen,
+    e.InstructionsSet,
+    e.WorkspaceTrusted,
+)
+# With these the question about the folder comes or goes.
+TRUSTING = (e.InstructionsSet, e.WorkspaceTrusted)
 
 
 def render_updates(session: Shown, recorded: Recorded | e.TextDelta, viewer: Viewer) -> list[Update]:
@@ -49,6 +60,11 @@ def render_updates(session: Shown, recorded: Recorded | e.TextDelta, viewer: Vie
         updates += _composer(session, viewer)
     if isinstance(recorded.event, SETTING):
         updates += [Update(target, html, "morph") for target, html in render_parts(session, viewer).items()]
+    if isinstance(recorded.event, TRUSTING):
+        trust = viewer.block("session.html", "trust", trust=trust_of(session), session_id=session.id)
+        updates.append(Update("trust", trust, "replace"))
+    if changes_notes(recorded.event):
+        updates.append(Update("guide-notes", render_card(session, viewer), "replace"))
     # With these the form of a compaction by hand comes or goes.
     first = isinstance(recorded.event, e.TaskEnded) and recorded.event.task == 1
     if first or isinstance(recorded.event, e.ExtensionsChanged):

@@ -45,6 +45,7 @@ class Viewer:
     `assets` tells the scripts where the page's parts come from. `at`: the journal number of the moment that the
     page shows, 0 for now; a page of a past moment stands still and changes nothing. `facts`, `compaction` and `part`
     say what the tab "What was lost" shows: which group, of which compaction (0: the newest), which part of a long one.
+    child: the sub-agent whose rows are shown, 0 for the session's own; nested: inside the row of its call.
     """
 
     pages: Pages
@@ -59,6 +60,8 @@ class Viewer:
     at: int = 0
     compaction: int = 0
     part: int = 0
+    child: int = 0
+    nested: bool = False
     nonce: str = ""
     form_token: str = ""
     scripts: tuple[Script, ...] = ()
@@ -68,6 +71,11 @@ class Viewer:
     def words(self) -> Words:
         """Return the catalogue in the viewer's language."""
         return self.pages.words[self.language]
+
+    @property
+    def prefix(self) -> str:
+        """Return what ids begin with, so that those of a sub-agent's rows are like no other's on the page."""
+        return f"child-{self.child}-" if self.nested else ""
 
     def asked(self, query: Mapping[str, str]) -> "Viewer":
         """Return the viewer with view, tab and scale as the address asks for them; an unknown value is ignored."""

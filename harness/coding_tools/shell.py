@@ -48,6 +48,11 @@ async def bash(workspace: Workspace, sandbox: Sandbox, command: str, seconds: in
 
     Raises ToolError for a command that could not run, or that had to be stopped; its output is in the text.
     """
+    return _result(await run_command(workspace, sandbox, command, seconds), seconds)
+
+
+async def run_command(workspace: Workspace, sandbox: Sandbox, command: str, seconds: int) -> Outcome:
+    """Run `command` for at most `seconds`; return what it printed and how it ended. ToolError: it could not run."""
     if not sandbox.bash:
         raise ToolError(_NO_BASH.format(reason=sandbox.detail))
     text = clean(command)
@@ -55,13 +60,12 @@ async def bash(workspace: Workspace, sandbox: Sandbox, command: str, seconds: in
         raise ToolError("The command is empty, too long, or holds a NUL character. Put long text in a file first.")
     root = workspace.root.resolve()
     if os.name == "nt":
-        return _result(await windows_command.run(sandbox.bash, text, root, seconds), seconds)
+        return await windows_command.run(sandbox.bash, text, root, seconds)
     temporary = tempfile.mkdtemp()
     try:
-        outcome = await run(plan(sandbox, root, Path(temporary).resolve(), text, seconds))
+        return await run(plan(sandbox, root, Path(temporary).resolve(), text, seconds))
     finally:
         await asyncio.shield(asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True))
-    return _result(outcome, seconds)
 
 
 def _result(outcome: Outcome, seconds: int) -> str:

@@ -132,3 +132,8 @@ def _common(char: str) -> bool:
         return len(char.encode("gb2312")) == 2
     except UnicodeError:
         return False
+
+
+def why(error: Exception) -> str:
+    """Return what an error says of a file, without the whole path that an error of the system names."""
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

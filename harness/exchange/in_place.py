@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 
 from harness import events as e
 from harness.by_hand import SETTING_MAX
+from harness.exchange import checks_fit, children_fit
 from harness.exchange.changes_fit import cut_fits, decisions_fit, is_summary_call, projection_fits
 from harness.exchange.session_file import MOST
 from harness.exchange.steps_fit import checkpoint_fits, resume_fits, stage_fits
@@ -24,7 +25,12 @@ APART = 5_000
 def in_place(state: State, recorded: Recorded) -> bool:
     """Whether a session in `state` could have recorded this event next."""
     event = recorded.event
-    return in_bounds(event) and _in_session(state, event) and recorded.seq - _began(state, event, recorded.seq) <= APART
+    if isinstance(event, e.ChildEvent):
+        inner = children_fit.inside(state, recorded)
+        return inner is not None and in_place(*inner)
+    # Those of sub-agents are passed over without a look at what they are.
+    apart = recorded.seq - _began(state, event, recorded.seq) - state.nested
+    return in_bounds(event) and _in_session(state, event) and apart <= APART
 
 
 def in_bounds(value: object) -> bool:
@@ -53,6 +59,8 @@ def _began(state: State, event: e.Event, seq: int) -> int:
             return state.calls[event.call - 1].seq
         case e.ModelCallEnded() | e.ModelCallFailed() | e.SummaryCallEnded():
             return state.calls[-1].seq
+        case e.Verified():
+            return state.checks[-1].seq if state.checks else seq
         case _:
             return state.calls[-1].seq if state.unanswered else seq
 
@@ -68,6 +76,8 @@ def _in_session(state: State, event: e.Event) -> bool:
             return task == tasks + 1 and not state.running_task() and bool(state.model and state.instructions)
         case e.SessionForked():
             return 0 <= event.task <= tasks
+        case e.ChildStarted():
+            return children_fit.start_fits(state, event)
         case e.HookFailed():
             return task == tasks
         case e.SettingChanged():
@@ -75,7 +85,9 @@ def _in_session(state: State, event: e.Event) -> bool:
         case e.FaultChosen():
             return event.fault in ("", *FAULTS)
         case e.InstructionsSet():
-            return all(map(_is_tool, event.tools))
+            return all(map(_is_tool, event.tools)) and _are_parts(event)
+        case e.WorkspaceTrusted():
+            return not state.running_task()
         case e.CompactionUndone():
             return bool(state.in_force) and state.in_force[-1].event.number == event.number
         case _ if task is None:
@@ -95,6 +107,10 @@ def _in_task(state: State, event: e.Event) -> bool:
             return stage_fits(state, event)
         case _ if state.unanswered:
             return False
+        case e.CheckStarted():
+            return checks_fit.start_fits(state, event)
+        case e.Verified():
+            return checks_fit.end_fits(state, event)
         case e.CheckpointSaved():
             return checkpoint_fits(state, event)
         case e.TaskResumed():
@@ -120,6 +136,12 @@ def _in_task(state: State, event: e.Event) -> bool:
             return event.number == len(state.compactions) + 1 and cut_fits(state, event)
         case _:
             return True
+
+
+def _are_parts(event: e.InstructionsSet) -> bool:
+    """Whether the sources stand in the prompt one behind the other."""
+    borders = [place for told in event.sources for place in (told.start, told.end)]
+    return borders == sorted(borders) and all(0 <= place <= len(event.system) for place in borders)
 
 
 def _is_tool(tool: Mapping[str, object]) -> bool:

@@ -18,6 +18,8 @@ from harness.sizes import Size
 
 # What is joined and hashed anew, in characters: a file must not keep the server busy for hours.
 MOST_WORK = 500_000_000
+# A sub-agent has a state of its own: a file must not make them by the hundred thousand.
+CHILD_WORK = 50_000
 # Read without a default wherever a task runs.
 NEEDED = ("step_limit", "approval_seconds")
 
@@ -28,14 +30,15 @@ def recount(lines: Iterable[tuple[int, Recorded]], labs: Mapping[str, Lab]) -> l
     for line, recorded in lines:
         event, kind = recorded.event, type(recorded.event).__name__
         try:
-            if (work := work + _work(state, event)) > MOST_WORK:
+            own, inner = state.whose(event)
+            if (work := work + _work(own, inner)) > MOST_WORK:
                 raise Problem("import_work", line=line)
             _check_labs(state, event, labs, line)
             if not in_place(state, recorded):
                 raise Problem("import_order", line=line, kind=kind)
-            before = Before.of(state, event)
+            before = Before.of(own, inner)
             state.apply(recorded.seq, event)
-            if not counted(state, event, before):
+            if not counted(own, inner, before):
                 raise Problem("import_figures", line=line, kind=kind)
         except Problem:
             raise
@@ -70,5 +73,7 @@ def _work(state: State, event: e.Event) -> int:
             return state.context.total.chars + len(state.context.entries) * (100 + state.changes)
         case e.ModelCallStarted():
             return state.context.totals.get("tools", Size()).chars
+        case e.ChildStarted():
+            return CHILD_WORK
         case _:
             return 0

@@ -3,6 +3,7 @@
 from harness.coding_tools.files import file_tools
 from harness.coding_tools.search import search_tool
 from harness.coding_tools.shell import bash_tool
+from harness.sources import Source
 from harness.tools import Tool
 from harness.workspace import Workspace
 
@@ -23,6 +24,6 @@ def tools(workspace: Workspace) -> list[Tool]:
     return [*file_tools(workspace), search_tool(workspace), bash_tool(workspace, workspace.sandbox)]
 
 
-def system_prompt(workspace: Workspace) -> str:
-    """Return the agent's working rules."""
-    return RULES
+def system_prompt(workspace: Workspace) -> list[Source]:
+    """Return the agent's working rules: the body of the prompt."""
+    return [Source("body", "mini-coding-agent", RULES)]

@@ -21,9 +21,12 @@ export function keepFocus() {
 function take(place) {
   if (!place) return;
   // A row can always take it; another part only for now, so that a click on it later is none of ours.
-  if (place.tabIndex < 0 && !place.hasAttribute("tabindex")) {
-    place.tabIndex = -1;
-    place.addEventListener("blur", () => place.removeAttribute("tabindex"), { once: true });
-  }
+  const lent = place.tabIndex < 0 && !place.hasAttribute("tabindex");
+  const giveBack = () => place.removeAttribute("tabindex");
+  if (lent) place.tabIndex = -1;
   place.focus({ preventScroll: true });
+  if (!lent) return;
+  // What is in a fold that is closed does not take it.
+  if (document.activeElement === place) place.addEventListener("blur", giveBack, { once: true });
+  else giveBack();
 }

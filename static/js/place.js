@@ -1,5 +1,5 @@
 // Brings a reader back to the same place in the feed after a reload or a change of view. Who comes for the first
-// time starts at its end, where the feed has a scroll bar of its own; on a small screen at the page's top.
+// time starts at its end, where the feed has a scroll bar of its own and a task was given; else at the page's top.
 import { scroller } from "./scroller.js";
 
 const KEY = `place ${location.pathname}`;
@@ -17,7 +17,7 @@ export function keepPlace() {
   const free = !location.hash || (location.hash === "#panel" && box !== document.scrollingElement);
   if (free) {
     if (kept !== null) box.scrollTop = Number(kept);
-    else if (box !== document.scrollingElement) box.scrollTop = box.scrollHeight;
+    else if (box !== document.scrollingElement && document.querySelector("[data-event=TaskStarted]")) box.scrollTop = box.scrollHeight;
   }
   addEventListener("pagehide", () => sessionStorage.setItem(KEY, scroller().scrollTop));
 }

@@ -39,7 +39,7 @@ export function keepScroll() {
   document.addEventListener("scroll", check, { capture: true, passive: true });
 }
 
-const compactions = () => document.querySelectorAll('#feed [data-event="ContextCompacted"]');
+const compactions = () => document.querySelectorAll('#feed > [data-event="ContextCompacted"]');
 
 // Where the last row ends, in the whole of what scrolls.
 function bottom() {
