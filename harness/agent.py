@@ -12,7 +12,7 @@ from typing import Any
 
 from harness import checkpoints
 from harness import events as e
-from harness.compaction import Plan, Summary, refusal, size_removed
+from harness.compaction import Plan, Summary, is_smaller, refusal, size_removed
 from harness.confirmations import Confirmations
 from harness.context import Entry
 from harness.messages import SummaryMessage
@@ -134,8 +134,7 @@ class Agent(Reporting):
 
     def frees(self, removed: Sequence[Entry], summary: Summary) -> bool:
         """Whether `summary`, with all that stands beside it, is smaller than what it would take the place of."""
-        size, gone = self._entry(summary).size, size_of(removed)
-        return size.chars < gone.chars and size.tokens < gone.tokens
+        return is_smaller(self._entry(summary), size_of(removed))
 
     def _entry(self, summary: Summary) -> Entry:
         message = SummaryMessage(summary.preface, summary.text, summary.beside)

@@ -91,6 +91,11 @@ def size_removed(context: Context, plan: Plan) -> Size:
     return context.messages - size_of(parts_of(context, plan)[1])
 
 
+def is_smaller(summary: Entry, gone: Size) -> bool:
+    """Whether a summary, with all that stands beside it, is smaller than what it takes the place of, in both units."""
+    return summary.size.chars < gone.chars and summary.size.tokens < gone.tokens
+
+
 def has_news(removed: Iterable[Entry]) -> bool:
     """Whether there is more to summarise than an earlier summary."""
     return any(entry.category != "summary" for entry in removed)
@@ -114,8 +119,7 @@ def refusal(context: Context, plan: Plan, summary: Entry, *, request: int = 0) -
         return "running_task"
     if not _pairs_stay(removed, stays):
         return "broken_pairs"
-    gone = size_removed(context, plan)
-    if summary.size.chars >= gone.chars or summary.size.tokens >= gone.tokens:
+    if not is_smaller(summary, size_removed(context, plan)):
         return "not_smaller"
     return ""
 

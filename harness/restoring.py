@@ -68,13 +68,11 @@ def restored(state: State, removed: Sequence[Entry], words: Wording, room: Room)
     What was read in messages that stay is not repeated. Together the files take at most half of what is removed, so
     that the summary still frees something.
     """
-    gone = {entry.seq for entry in removed}
-    stays = [entry for entry in state.context.entries if entry.seq not in gone]
-    seen = {entry.message.call_id for entry in stays if isinstance(entry.message, ToolResult)}
+    seen, freed = staying(state, removed)
     twice = skills_read(state) if _has_tool(state, SKILL_TOOL) else {}
     found = [each for each in readings(state) if each.result.call_id not in seen and each.skill_name not in twice]
     found.sort(key=lambda each: not each.skill)
-    left = min(room.files_tokens, (state.context.messages - size_of(stays)).tokens // 2)
+    left = min(room.files_tokens, freed // 2)
     blocks: list[str] = []
     for each in found[: room.files_most]:
         block, spent = _block(each, words, min(room.file_tokens, left))
@@ -82,6 +80,14 @@ def restored(state: State, removed: Sequence[Entry], words: Wording, room: Room)
         left -= spent
     files = "\n".join([words.files, *blocks]) if blocks else ""
     return "\n\n".join(filter(None, [files, _tools(state, words)]))
+
+
+def staying(state: State, removed: Sequence[Entry]) -> tuple[set[str], int]:
+    """Return the ids of the calls whose results stay when `removed` goes, and the tokens of what goes."""
+    gone = {entry.seq for entry in removed}
+    stays = [entry for entry in state.context.entries if entry.seq not in gone]
+    seen = {entry.message.call_id for entry in stays if isinstance(entry.message, ToolResult)}
+    return seen, (state.context.messages - size_of(stays)).tokens
 
 
 def readings(state: State) -> list[Reading]:

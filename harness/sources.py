@@ -40,7 +40,7 @@ class Source:
 def checked(source: Source, tools: Container[str]) -> Source:
     """Return the source, with a problem where nothing else is wrong but that a tool is not there that it counts on."""
     missing = ", ".join(name for name in source.needs if name not in tools)
-    return replace(source, problem="tool_missing", detail=missing[:200]) if missing and not source.problem else source
+    return replace(source, problem="tool_missing", detail=missing) if missing and not source.problem else source
 
 
 def sources_of(extension: str, given: str | Iterable[Source]) -> list[Source]:

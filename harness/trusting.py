@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness import trust
+from harness.coding_tools.text_file import why
 from harness.events import WorkspaceTrusted
 from harness.problems import Problem
 from harness.replay import State
@@ -52,7 +53,7 @@ async def answer(session: Session, data: Path, *, trusted: bool, asked: str = ""
             else:
                 await asyncio.to_thread(trust.forget, data, source)
         except OSError as error:
-            raise Problem("trust_not_kept", reason=error.strerror or type(error).__name__) from error
+            raise Problem("trust_not_kept", reason=why(error)) from error
         session.workspace = replace(session.workspace, answers=data)
 
 

@@ -6,9 +6,10 @@ Blocking, so callers use a thread.
 import difflib
 from pathlib import Path
 
+from harness.coding_tools.text_file import why
 from harness.notes import told
 from harness.notes.folder import look, place
-from harness.notes.keeping import Changed, Full, Unlisted, check_place, forget, keep, new_name, twin, why
+from harness.notes.keeping import Changed, Full, Unlisted, check_place, forget, keep, new_name, twin
 from harness.notes.note import LIST, TEXT_CHARS, TITLE_CHARS, Note, one_line, tidy
 from harness.tools import Arguments, ToolError
 

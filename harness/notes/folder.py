@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from harness.coding_tools.text_file import NotText, TextFile, load
+from harness.coding_tools.text_file import NotText, TextFile, load, why
 from harness.messages import clean
 from harness.notes.index import faults, read_index
 from harness.notes.note import LIST, NAME, TEXT_CHARS, Note, read_note
@@ -44,7 +44,7 @@ def look(folder: Path) -> Found:
         with os.scandir(folder) as entries:
             files = [entry for entry in islice(entries, _ENTRIES) if _is_meant(entry.name)]
     except OSError as error:
-        return Found((), (problem(place(folder), "unreadable", error.strerror or type(error).__name__),))
+        return Found((), (problem(place(folder), "unreadable", why(error)),))
     files.sort(key=lambda entry: entry.name)
     notes, problems = [], []
     for entry in files[:MOST_NOTES]:
@@ -100,7 +100,7 @@ def _read(path: Path) -> tuple[Note | None, tuple[str, ...]]:
     except NotText:
         return None, ("encoding",)
     except OSError as error:
-        return None, ("unreadable", error.strerror or type(error).__name__)
+        return None, ("unreadable", why(error))
     note = read_note(name, file.text)
     if file.encoding.name != "utf-8":
         return note, ("notes_encoding", file.encoding.name)
@@ -119,6 +119,6 @@ def _index_problems(path: Path, notes: list[Note]) -> Iterator[Source]:
         yield problem(where, "notes_index_unreadable", str(error))
         return
     except OSError as error:
-        yield problem(where, "notes_index_unreadable", error.strerror or type(error).__name__)
+        yield problem(where, "notes_index_unreadable", why(error))
         return
     yield from (problem(where, *fault) for fault in faults(index, notes))

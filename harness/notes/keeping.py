@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.coding_tools.text_file import NotText
+from harness.coding_tools.text_file import NotText, why
 from harness.copies.contents import new_file
 from harness.notes.folder import MOST_NOTES, Found, load_index, look
 from harness.notes.index import make_index, read_index
@@ -134,24 +134,18 @@ def _list_again(folder: Path, note: Note) -> None:
         raise Unlisted(note, why(error)) from error
 
 
-def why(error: OSError) -> str:
-    """Return what went wrong, without where on this machine."""
-    return error.strerror or type(error).__name__
-
-
 def _write_index(folder: Path) -> None:
     """Make the list from the notes as they are now; one that a person changed is put aside and not lost."""
     place = folder / f"{LIST}.md"
-    with contextlib.suppress(FileNotFoundError):
-        try:
-            ours = read_index(load_index(place).text).ours
-        except NotText:
-            ours = False
-        except OSError as error:
-            if isinstance(error, FileNotFoundError):
-                raise
-            ours = False
-        if not ours:
+    try:
+        ours = read_index(load_index(place).text).ours
+    except FileNotFoundError:
+        # There is nothing to put aside.
+        ours = True
+    except (OSError, NotText):
+        ours = False
+    if not ours:
+        with contextlib.suppress(FileNotFoundError):
             place.rename(folder / _aside(folder))
     with new_file(place) as writer:
         writer.write(make_index(note.line for note in look(folder).notes).encode())

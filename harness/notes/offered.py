@@ -7,6 +7,7 @@ not the notes: what is forgotten is gone, and a note is read as it is now.
 import html
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from harness.notes.index import name_in
 from harness.notes.note import Note
@@ -22,14 +23,14 @@ _OPEN, _CLOSE = "\n<notes>\n", "\n</notes>"
 
 def remembering(workspace: Workspace, state: State) -> Workspace:
     """Return the workspace with the list in force, which this session itself made and no imported file."""
-    found = None
-    for made in state.instructed:
-        if made.seq > state.imported:
-            parts = (told for told in made.event.sources if told.kind == "memory" and told.end > told.start)
-            for told in parts:
-                text = made.event.system[told.start : told.end]
-                found = Source("memory", told.name, text, told.problem, told.detail)
-    return replace(workspace, offered=found)
+    own = takewhile(lambda made: made.seq > state.imported, reversed(state.instructed))
+    lists = (
+        Source("memory", told.name, made.event.system[told.start : told.end], told.problem, told.detail)
+        for made in own
+        for told in reversed(made.event.sources)
+        if told.kind == "memory" and told.end > told.start
+    )
+    return replace(workspace, offered=next(lists, None))
 
 
 def names_offered(source: Source) -> set[str]:

@@ -6,10 +6,8 @@ Their texts are a file's own: each line is quoted, so that none can pass for a l
 from collections.abc import Mapping, Sequence
 
 from harness.context import Entry
-from harness.messages import ToolResult
 from harness.replay import State
-from harness.restoring import fits, quoted, skills_read
-from harness.sizes import size_of
+from harness.restoring import fits, quoted, skills_read, staying
 
 MOST = 5
 # Tokens of each, and of all together.
@@ -25,13 +23,8 @@ def skills_beside(state: State, removed: Sequence[Entry], words: Mapping[str, st
     words: `title`, a line above them; `skill`, one above each; `large`, one in the place of a text that has no room;
     both with {name}. They take less than half of what is removed, so that the summary still frees something.
     """
-    gone = {entry.seq for entry in removed}
-    stays = {
-        entry.message.call_id
-        for entry in state.context.entries
-        if isinstance(entry.message, ToolResult) and entry.seq not in gone
-    }
-    left = min(SKILLS_TOKENS, max(0, size_of(removed).tokens // 2 - LINES_TOKENS))
+    stays, freed = staying(state, removed)
+    left = min(SKILLS_TOKENS, max(0, freed // 2 - LINES_TOKENS))
     blocks = []
     for name, result in skills_read(state).items():
         if result.call_id in stays or len(blocks) == MOST:
