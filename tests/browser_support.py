@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Locator, Page, sync_playwright
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -96,6 +96,16 @@ def until(opened: Page, expression: str, seconds: float = 30) -> None:
             fault = error
         assert time.monotonic() < end, f"not true after {seconds} s: {expression} {fault}"
         opened.wait_for_timeout(20)
+
+
+def follow(opened: Page, link: Locator) -> None:
+    """Click what leads to another page, and wait until that page is all there.
+
+    A click alone returns as soon as the answer begins: what is counted then may not have come yet. Where no script
+    runs, each button and each link is of this kind.
+    """
+    with opened.expect_navigation():
+        link.click()
 
 
 class Tabs:

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page
 from harness import by_hand
 from harness import events as e
 from harness.session import Session
-from tests.browser_support import until
+from tests.browser_support import follow, until
 from tests.harness_support import events, run, run_sample
 from tests.web_support import Web, serving
 
@@ -153,17 +153,17 @@ def test_all_of_it_works_without_javascript(chromium: Browser, page: Page, web: 
     plain.goto(page.url)
     plain.locator("#by-hand summary").first.click()
     plain.locator("#by-hand").get_by_label("nothing").check()
-    plain.get_by_role("button", name="Show what would be cut").click()
+    follow(plain, plain.get_by_role("button", name="Show what would be cut"))
     assert plain.locator('#by-hand[open] [data-figure="hand.kept"]').inner_text() == "0"
     plain.get_by_label("Keep above all").fill(FOCUS)
-    plain.get_by_role("button", name="Compact now").click()
+    follow(plain, plain.get_by_role("button", name="Compact now"))
     for _ in range(100):
         if rows(plain, "ContextCompacted"):
             break
         plain.wait_for_timeout(100)
         plain.reload()
     assert session.state.compactions[0].event.focus == FOCUS
-    plain.get_by_role("button", name="Undo compaction 1").click()
+    follow(plain, plain.get_by_role("button", name="Undo compaction 1"))
     assert rows(plain, "CompactionUndone") == 1
     context.close()
 

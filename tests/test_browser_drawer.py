@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 from harness import events as e
 from harness.offline import FAULTS
 from harness.session import Session
-from tests.browser_support import until
+from tests.browser_support import follow, until
 from tests.harness_support import ROOT, Recorder
 from tests.web_support import Web, serving
 from web.settings_file import parse_settings
@@ -342,18 +342,18 @@ def test_without_javascript_it_opens_and_its_forms_work(chromium: Browser, base:
     page.goto(f"{base.address}/s/{session.id}")
     page.locator("#drawer > summary").click()
     page.locator("#set-step_limit").fill("zero")
-    page.locator("#use-numbers").click()
+    follow(page, page.locator("#use-numbers"))
     assert "from 1 to" in page.locator("#set-step_limit-wrong").inner_text()
     assert page.locator("#set-step_limit").input_value() == "zero"
     page.locator("#set-step_limit").fill("11")
-    page.locator("#use-numbers").click()
+    follow(page, page.locator("#use-numbers"))
     page.get_by_label("07 Context at the task boundary").check()
-    page.locator("#use-extensions").click()
+    follow(page, page.locator("#use-extensions"))
     page.get_by_label("Stream breaks").check()
-    page.locator("#use-fault").click()
+    follow(page, page.locator("#use-fault"))
     assert "Stream breaks" in page.locator("#fault-chip").inner_text()
     assert (session.state.settings["step_limit"], session.state.extensions, session.state.fault) == (11, ("07",), "cut")
-    page.get_by_role("button", name="Large", exact=True).click()
+    follow(page, page.get_by_role("button", name="Large", exact=True))
     assert page.locator("html").get_attribute("data-size") == "large"
     context.close()
 

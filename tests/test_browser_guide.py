@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from harness import events as e
-from tests.browser_support import until
+from tests.browser_support import follow, until
 from tests.harness_support import offline
 from tests.web_support import Web, serving
 
@@ -88,9 +88,9 @@ def test_ticks_work_without_javascript(web: Web, chromium: Browser) -> None:
     context = chromium.new_context(java_script_enabled=False, locale="en-GB")
     page = context.new_page()
     page.goto(f"{web.address}/s/{web.session().id}")
-    page.locator("#tick-detail").click()
+    follow(page, page.locator("#tick-detail"))
     assert page.url.endswith("#guide-ticks") and seen(page, "detail")
-    page.locator("#tick-detail").click()
+    follow(page, page.locator("#tick-detail"))
     assert not seen(page, "detail")
     context.close()
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from harness import events as e
-from tests.browser_support import until
+from tests.browser_support import follow, until
 from tests.harness_support import events, offline
 from tests.test_browser_lab07 import figure
 from tests.test_browser_lab08 import check_looks, play, proved, rows, settled, visit
@@ -125,7 +125,7 @@ def test_without_scripts_the_question_can_be_answered_too(page: Page, web: Web) 
     assert browser
     plain = browser.new_context(java_script_enabled=False).new_page()
     plain.goto(f"{web.address}/s/{session.id}")
-    plain.locator("#trust").get_by_role("button", name="Trust this folder").click()
+    follow(plain, plain.locator("#trust").get_by_role("button", name="Trust this folder"))
     assert plain.locator("#trust").is_hidden() and plain.locator('[data-event="WorkspaceTrusted"]').count() == 1
     assert session.state.trusted and plain.url.endswith(f"/s/{session.id}")
     plain.context.close()

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page
 from harness import events as e
 from harness.journal import Journal, Recorded
 from harness.replay import fold
-from tests.browser_support import until
+from tests.browser_support import follow, until
 from tests.harness_support import ROOT, assert_digests
 
 Start = Callable[..., str]
@@ -358,9 +358,9 @@ def test_a_finished_session_can_be_read_without_javascript(
     plain.goto(page.url)
     assert plain.locator('[data-event="ContextCompacted"]').count() == 1
     assert figure(plain, "compactions") == 1
-    plain.get_by_role("link", name="Over turns").click()
+    follow(plain, plain.get_by_role("link", name="Over turns"))
     plain.locator("#panel svg").nth(1).wait_for(state="attached")
-    plain.locator('[data-sample="3"]').click()
+    follow(plain, plain.locator('[data-sample="3"]'))
     end = time.monotonic() + 20
     while plain.locator('[data-event="TaskEnded"]').count() < 3 and time.monotonic() < end:
         time.sleep(0.3)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from harness.session import Session
-from tests.browser_support import until
+from tests.browser_support import follow, until
 from tests.harness_support import run_sample
 from tests.web_support import Web, serving
 
@@ -98,12 +98,12 @@ def test_it_can_be_read_without_javascript(chromium: Browser, web: Web) -> None:
         opened = context.new_page()
         opened.goto(f"{web.address}/s/{session.id}?tab=lost")
         newest = opened.locator(".fates").inner_text()
-        opened.get_by_role("link", name="Compaction 1, the one before").click()
+        follow(opened, opened.get_by_role("link", name="Compaction 1, the one before"))
         assert opened.locator(".fates").inner_text() != newest
         more = opened.get_by_role("link", name=re.compile(r"All \d+: Numbers"))
         count = int(more.inner_text().split()[1].rstrip(":"))
-        more.click()
+        follow(opened, more)
         assert opened.locator(".fact").count() == count
         assert set(opened.locator(".fact").evaluate_all("all => all.map(x => x.dataset.fact)")) == {"number"}
-        opened.get_by_role("link", name="Show every kind").click()
+        follow(opened, opened.get_by_role("link", name="Show every kind"))
         assert opened.locator('[data-fact="identifier"]').count() > 3

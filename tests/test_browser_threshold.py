@@ -10,7 +10,7 @@ from harness import by_hand
 from harness import events as e
 from harness.by_hand import plan_by_hand
 from harness.session import Session
-from tests.browser_support import until
+from tests.browser_support import follow, until
 from tests.harness_support import events, run_sample
 from tests.test_browser_lab07 import Command, figure
 from tests.web_support import Web, serving
@@ -216,12 +216,12 @@ def test_all_of_it_works_without_javascript(chromium: Browser, page: Page, web: 
     plain = context.new_page()
     plain.goto(page.url)
     plain.locator("#drawer > summary").click()
-    plain.locator("#preset-article").click()
+    follow(plain, plain.locator("#preset-article"))
     assert pressed(plain) == ["article"] and "drawer=1" in plain.url
     assert session.state.settings["reserve"] == 32_768
-    plain.locator("#preset-small").click()
+    follow(plain, plain.locator("#preset-small"))
     plain.locator("#drawer > summary").click()
     plain.locator("#by-hand > summary").click()
-    plain.get_by_role("button", name="Show what would be cut").click()
+    follow(plain, plain.get_by_role("button", name="Show what would be cut"))
     assert plain.locator("#by-hand[open] #by-hand-preview").count() == 1
     context.close()

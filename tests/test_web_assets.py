@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Route
 
-from tests.browser_support import until
+from tests.browser_support import follow, until
 from tests.web_support import Web, serving
 from web.assets import VENDOR, load
 
@@ -156,7 +156,7 @@ def test_the_forms_work_while_no_script_has_come(web: Web, chromium) -> None:
     try:
         page = context.new_page()
         page.goto(f"{web.address}/s/{web.session().id}")
-        page.click("[data-sample] >> nth=0")
+        follow(page, page.locator("[data-sample]").first)
         assert page.url.startswith(f"{web.address}/s/")
         end = time.monotonic() + 20
         while not page.locator("[data-event=TaskEnded]").count():
@@ -164,7 +164,7 @@ def test_the_forms_work_while_no_script_has_come(web: Web, chromium) -> None:
             page.reload()
         assert page.locator("[data-event=TaskStarted]").count() == 1
         page.fill("#composer textarea", "x" * 20_001)
-        page.click("#composer-actions button")
+        follow(page, page.locator("#composer-actions button"))
         assert "20,001" in page.inner_text("body"), "the error is a page that says what to do"
     finally:
         context.close()
