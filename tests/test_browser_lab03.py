@@ -119,6 +119,21 @@ def test_the_answer_waits_while_a_task_runs_and_the_page_says_so(page: Page, web
     assert session.state.trusted is None and page.locator("#trust").is_visible()
 
 
+def test_where_the_question_is_out_of_sight_the_status_leads_to_it(page: Page, web: Web) -> None:
+    visit(page, web)
+    play(page, 1)
+    in_sight = """(box => box.top >= document.querySelector('header.top').getBoundingClientRect().bottom
+        && box.bottom <= document.querySelector('.dock').getBoundingClientRect().top)
+        (document.querySelector('#trust-title').getBoundingClientRect())"""
+    page.locator("#conversation").evaluate("box => box.scrollTop = 0")
+    until(page, f"!({in_sight})")
+    link = page.locator("#status").get_by_role("link", name="wait for your answer")
+    link.click()
+    until(page, in_sight)
+    page.locator("#trust").get_by_role("button", name="Not now").click()
+    expect(link).to_have_count(0)
+
+
 def test_without_scripts_the_question_can_be_answered_too(page: Page, web: Web) -> None:
     session = web.session()
     browser = page.context.browser

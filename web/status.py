@@ -9,6 +9,7 @@ from harness.checks import Verdict, verdict
 from harness.stages import has_stages
 from web.rows import proposal_id, tool_call_id
 from web.shown import Shown
+from web.trust import trust_of
 from web.units import sized
 from web.viewer import Viewer
 from web.words import Words
@@ -35,14 +36,22 @@ def failure_line(session: Shown, words: Words) -> Markup:
 
 
 def asking_row(session: Shown) -> str:
-    """Return the id of the row that waits for a person's answer, or nothing."""
+    """Return the id of the row or the question that waits for a person's answer, or nothing."""
     if session.failure:
         return ""
     if session.waiting:
         # A sub-agent's rows stand inside the row of its call, under names of their own.
         inside = f"child-{session.asking}-" if session.asking else ""
         return inside + tool_call_id(session.waiting.call_id)
-    return proposal_id(session.proposed.call) if session.proposed else ""
+    if session.proposed:
+        return proposal_id(session.proposed.call)
+    return "trust" if _asks_trust(session) else ""
+
+
+def _asks_trust(session: Shown) -> bool:
+    """Whether the question about the folder waits: its place is the end of the feed, which may be out of sight."""
+    trust = trust_of(session) if session.status == "idle" else None
+    return trust is not None and trust.asks
 
 
 def status_line(session: Shown, viewer: Viewer) -> Markup:
@@ -50,15 +59,21 @@ def status_line(session: Shown, viewer: Viewer) -> Markup:
     words = viewer.words
     if session.failure:
         return words.t("status.failed")
+    if session.status == "idle":
+        line = _idle(session, viewer)
+        return line + words.t("language.gap") + words.t("status.trust") if _asks_trust(session) else line
     if session.waiting:
         tool, child = session.waiting.name, session.asking
         return words.t("status.waiting_child" if child else "status.waiting", tool=tool, n=child)
     if session.proposed:
         return words.t("status.proposed")
-    recorded = session.records[-LOOK_BACK:]
+    recent = (each.event for each in reversed(session.records[-LOOK_BACK:]))
+    return next((line for event in recent if (line := _running(event, words))), words.t("status.running"))
+
+
+def _idle(session: Shown, viewer: Viewer) -> Markup:
+    words, recorded = viewer.words, session.records[-LOOK_BACK:]
     recent = [each.event for each in reversed(recorded)]
-    if session.status != "idle":
-        return next((line for event in recent if (line := _running(event, words))), words.t("status.running"))
     ended = next((event for event in recent if isinstance(event, ENDS)), None)
     if not isinstance(ended, e.TaskEnded):
         return _by_hand(ended, viewer)
