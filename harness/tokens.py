@@ -35,6 +35,9 @@ SPECIAL_TOKENS = {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}
 
 # What the chat format adds to each message: its start, the role, the separator and the end.
 MESSAGE_TOKENS = 4
+# A picture counts the same however large its file is, since providers count its area and not its base64. The value is
+# opencode's (V2, `session/compaction.ts`).
+IMAGE_TOKENS = 1_500
 # tiktoken panics on a run of about a million blanks, so long text is counted in pieces (characters).
 # A border costs a few tokens in 100,000: measured +10 of 189,156 on source code.
 PIECE_CHARS = 100_000
@@ -67,14 +70,20 @@ def count(text: str) -> int:
 
 def size_of_message(wire: Wire) -> Size:
     """Return how large one message is on the wire; call names, arguments and thoughts count too."""
+    content = wire["content"]
     # Beside calls there may be no text.
-    found = MESSAGE_TOKENS + count(wire["content"] or "")
+    found = MESSAGE_TOKENS + (count(content or "") if not isinstance(content, list) else _count_parts(content))
     if "reasoning_content" in wire:
         found += count(wire["reasoning_content"])
     for call in wire.get("tool_calls", ()):
         function = call["function"]
         found += _count_name(function["name"]) + count(function["arguments"])
     return Size(len(dump(wire)), found)
+
+
+def _count_parts(parts: list[Wire]) -> int:
+    """Return the tokens of a content of several parts, which only an extension's projection has: texts and pictures."""
+    return sum(count(part["text"]) if part["type"] == "text" else IMAGE_TOKENS for part in parts)
 
 
 @functools.lru_cache(maxsize=100)

@@ -14,6 +14,7 @@ from harness.recorded import decode, encode
 from harness.replay import fold
 from harness.request import Request
 from harness.request_diff import pieces_at
+from harness.tokens import IMAGE_TOKENS, size_of_message
 from tests.harness_support import assert_rebuilt, events, library, run, running
 
 NOTE = {"role": "user", "content": "A note of the extension."}
@@ -29,11 +30,17 @@ def with_note(request: Request) -> Request:
     return replace(request, messages=(*request.messages[:1], NOTE, *request.messages[1:]))
 
 
+def with_picture(request: Request) -> Request:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "QUJD" * 2_000}}
+    seen = {"role": "user", "content": [{"type": "text", "text": "What the page looks like:"}, picture]}
+    return replace(request, messages=(*request.messages[:1], seen, *request.messages[1:]))
+
+
 def without_first(request: Request) -> Request:
     return replace(request, messages=request.messages[1:])
 
 
-@pytest.mark.parametrize("hook", [shorter, with_note, without_first])
+@pytest.mark.parametrize("hook", [shorter, with_note, without_first, with_picture])
 def test_a_projected_request_is_sent_and_rebuilt(tmp_path: Path, hook: Callable[[Request], Request]) -> None:
     async def scenario() -> None:
         with running() as server:
@@ -58,6 +65,15 @@ def test_a_projected_request_is_sent_and_rebuilt(tmp_path: Path, hook: Callable[
                 assert again.request() == session.state.request() and again.calls == session.state.calls
 
     asyncio.run(scenario())
+
+
+def test_a_picture_counts_the_same_however_large_its_file_is() -> None:
+    def sized(length: int) -> int:
+        picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "QUJD" * length}}
+        return size_of_message({"role": "user", "content": [{"type": "text", "text": "Look"}, picture]}).tokens
+
+    words = size_of_message({"role": "user", "content": "Look"}).tokens
+    assert sized(10) == sized(5_000) == words + IMAGE_TOKENS
 
 
 def careless(request: Request) -> Request:
