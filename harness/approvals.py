@@ -1,6 +1,7 @@
 """Asks a person before a call runs. Not answered in time means no, and so does Stop."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from harness.children import Emit, emit_inside
 from harness.events import ApprovalAnswered, ApprovalRequested
@@ -24,15 +25,16 @@ class Approvals:
         """Return the call that waits, or None."""
         return self._question.waiting
 
-    async def ask(self, asked: ApprovalRequested, child: int = 0) -> str:
+    async def ask(self, asked: Callable[[], Awaitable[ApprovalRequested]], child: int = 0) -> str:
         """Wait for a person's answer; return "" for yes, or the text that tells the model why not.
 
-        child: the sub-agent whose call it is. Its time begins when it is shown.
+        asked: returns the question, and is called when its turn has come: what it shows is true then. Its time begins
+        then too. child: the sub-agent whose call it is.
         """
         async with self._turn:
-            self.asking = child
+            question, self.asking = await asked(), child
             try:
-                return await self._ask(asked, emit_inside(self._emit, child) if child else self._emit)
+                return await self._ask(question, emit_inside(self._emit, child) if child else self._emit)
             finally:
                 self.asking = 0
 

@@ -17,6 +17,7 @@ from harness.tools import Arguments, Tool, ToolError
 
 # The same call this often in a row is not run again; a task that goes on so is ended.
 REPEATS_REFUSED, REPEATS_ENDED = 3, 5
+CHANGED = "What this call would do has changed since the user was asked, so nothing was run. Look again and ask anew."
 # A tool bounds its own result; this holds for one that does not. Characters.
 RESULT_CHARS = 100_000
 
@@ -34,7 +35,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
 class Calls:
     """Runs calls for one task and counts how often the same one comes in a row.
 
-    approve: asks a person; returns "" for yes, or the text that tells the model why not.
+    approve: asks a person what the function it gets returns, which it calls when the question is to be shown; returns
+        "" for yes, or the text that tells the model why not.
     left: whether the newest result has left the context, so that asking again for it makes sense.
     delegate: lets a sub-agent do what a call hands on, and returns its answer. alone: held while a tool runs.
     """
@@ -111,20 +113,36 @@ class Calls:
                 f"This very call came {self.repeats} times in a row and was not run again. Its result would "
                 "be the same. Do something else, or answer with what you know."
             )
-        if tool.asks:
-            async with self._alone:
-                # A preview reads files.
-                preview = await asyncio.to_thread(tool.preview, arguments) if tool.preview else ""
-            asked = ApprovalRequested(preview=clean(preview), seconds=self._approval_seconds, **named)
-            if refused := await self._approve(asked):
-                raise ToolError(refused)
+        shown = await self._allowed(tool, arguments, named) if tool.asks else None
         if tool.delegate and self._delegate:
             wanted = tool.delegate(arguments)
             self._emit(ToolStarted(**named))
             return await self._delegate(call.id, wanted)
         async with self._alone:
+            # What a person allowed is what was shown; a sub-agent beside this one, or anybody, may have been faster.
+            if shown is not None and await _preview(tool, arguments) != shown:
+                raise ToolError(CHANGED)
             self._emit(ToolStarted(**named))
             return await tool.run(arguments)
+
+    async def _allowed(self, tool: Tool, arguments: Arguments, named: dict[str, Any]) -> str:
+        """Return what a person was shown who allowed this call. ToolError: nobody did."""
+        shown = ""
+
+        async def asked() -> ApprovalRequested:
+            nonlocal shown
+            async with self._alone:
+                shown = await _preview(tool, arguments)
+            return ApprovalRequested(preview=shown, seconds=self._approval_seconds, **named)
+
+        if refused := await self._approve(asked):
+            raise ToolError(refused)
+        return shown
+
+
+async def _preview(tool: Tool, arguments: Arguments) -> str:
+    # It reads files.
+    return clean(await asyncio.to_thread(tool.preview, arguments)) if tool.preview else ""
 
 
 def bounded(text: str) -> str:

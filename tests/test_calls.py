@@ -1,13 +1,16 @@
 """Every tool call becomes one result that the model can act on, whatever is wrong with it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness import events as e
-from harness.calls import REPEATS_ENDED, REPEATS_REFUSED, RESULT_CHARS, Calls
+from harness.approvals import Approvals
+from harness.calls import CHANGED, REPEATS_ENDED, REPEATS_REFUSED, RESULT_CHARS, Calls
 from harness.coding_tools.files import file_tools
 from harness.messages import ToolCall
 from harness.tools import Tool, ToolError
@@ -26,8 +29,8 @@ def echo(asks: bool = False, run: Any = None) -> Tool:
 def results(calls: list[ToolCall], *tools: Tool, answer: str = "", left: bool = False) -> list[e.Event]:
     happened: list[e.Event] = []
 
-    async def approve(asked: e.ApprovalRequested) -> str:
-        happened.append(asked)
+    async def approve(asked: Callable[[], Awaitable[e.ApprovalRequested]]) -> str:
+        happened.append(await asked())
         return answer
 
     async def scenario() -> None:
@@ -80,6 +83,44 @@ def test_a_tool_that_asks_shows_its_preview_and_runs_only_when_allowed() -> None
     asked, ended = results([call], echo(asks=True), answer="No, thank you.")
     assert isinstance(asked, e.ApprovalRequested) and asked.preview == "preview!" and asked.seconds == 5
     assert isinstance(ended, e.ToolEnded) and ended.text == "No, thank you." and not ended.ok
+
+
+def test_a_call_that_would_do_something_else_than_what_was_allowed_is_not_run() -> None:
+    states = iter(["+ one line", "- the work of another"])
+    tool = replace(echo(asks=True), preview=lambda arguments: next(states))
+    asked, ended = results([ToolCall("c", "echo", '{"text": "a"}')], tool)
+    assert isinstance(asked, e.ApprovalRequested) and asked.preview == "+ one line"
+    assert isinstance(ended, e.ToolEnded) and (ended.text, ended.ok) == (CHANGED, False)
+
+
+def test_what_is_asked_is_made_when_its_turn_has_come() -> None:
+    """Two sub-agents write one file: the second question shows what the first one's call left, not what was before."""
+    file = ["one"]
+
+    async def write(arguments: dict[str, Any]) -> str:
+        await asyncio.sleep(0.01)
+        file[0] = arguments["text"]
+        return "written"
+
+    async def scenario() -> list[str]:
+        happened: list[Any] = []
+        approvals, alone = Approvals(happened.append), asyncio.Lock()
+        tool = replace(echo(asks=True, run=write), preview=lambda arguments: f"{file[0]} -> {arguments['text']}")
+        runners = [Calls({"echo": tool}, happened.append, approvals.ask, 5, alone=alone) for _ in "AB"]
+        call = [ToolCall(name, "echo", f'{{"text": "{name}"}}') for name in "AB"]
+        both = [asyncio.create_task(runner.run(1, each)) for runner, each in zip(runners, call, strict=True)]
+        shown = []
+        while not all(each.done() for each in both):
+            if approvals.waiting and approvals.waiting.preview not in shown:
+                shown.append(approvals.waiting.preview)
+                await asyncio.sleep(0.05)
+                assert approvals.answer(approvals.waiting.call_id, allowed=True)
+            await asyncio.sleep(0)
+        ended = [each for each in happened if isinstance(each, e.ToolEnded)]
+        assert [each.ok for each in ended] == [True, True]
+        return shown
+
+    assert asyncio.run(scenario()) == ["one -> A", "A -> B"]
 
 
 def test_what_a_tool_raises_becomes_a_result() -> None:

@@ -69,7 +69,7 @@ def recall(folder: Path, name: str) -> str:
 
 
 def forget_note(folder: Path, name: str, digest: str) -> str:
-    """Remove a note and say so. digest: of the note that a person saw, "" where nobody was asked."""
+    """Remove a note and say so. digest: of the note that a person saw."""
     note = find(folder, name)
     try:
         return told.forgotten(forget(folder, note.name, digest))

@@ -80,7 +80,7 @@ def tools(workspace: Workspace) -> list[Tool]:
 
     async def forget(arguments: Arguments) -> str:
         name = arguments["name"]
-        return await asyncio.to_thread(acts.forget_note, _folder(workspace), name, seen.pop(name, ""))
+        return await asyncio.to_thread(acts.forget_note, _folder(workspace), name, seen.pop(name, "unseen"))
 
     title = _TEXT | {"description": f"at most {TITLE_CHARS} characters"}
     text = _TEXT | {"description": f"at most {TEXT_CHARS:,} characters, clear to one who knows nothing of today"}
