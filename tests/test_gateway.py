@@ -13,7 +13,7 @@ from harness.messages import ToolCall
 from harness.model.errors import ModelError
 from harness.model.gateway import Gateway
 from harness.model.provider import Provider
-from harness.model.reply import Reply
+from harness.model.reply import MOST_CHARS, Reply
 from harness.model.windows import Listed
 from harness.request import Request
 from harness.sizes import Usage
@@ -191,6 +191,21 @@ def test_a_stall_ends(pieces: list[bytes | float]) -> None:
 def test_signs_of_life_keep_a_slow_stream_alive() -> None:
     waits = [b": keep-alive\n\n", 0.2] * 4
     assert ask([Answer([*waits, stream_of(delta("stop", content="a"))])], stall_seconds=0.5).text == "a"
+
+
+@pytest.mark.parametrize("piece", [
+    {"content": "x" * 4_000}, {"reasoning_content": "x" * 4_000}, {"content": "x" * (MOST_CHARS + 9)},
+    {"tool_calls": [{"index": 0, "function": {"name": "read", "arguments": "x" * 4_000}}]},
+])  # fmt: skip
+def test_a_reply_without_an_end_is_ended(piece: dict[str, Any]) -> None:
+    async def act(server: WireServer, gateway: Gateway) -> Reply:
+        reply = await gateway.stream(REQUEST, lambda text, kind: None)
+        await asyncio.wait_for(server.left.wait(), 5)
+        return reply
+
+    reply = run([Answer([event(delta(**piece))] * 300 + [30.0])], act)
+    assert len(reply.text) + len(reply.reasoning) + sum(len(each.arguments) for each in reply.calls) <= MOST_CHARS
+    assert (reply.finish, "endless" in reply.marks) == ("length", True)
 
 
 def test_no_server_is_a_connection_error() -> None:

@@ -117,6 +117,8 @@ class Gateway:
                 async for chunk in stream:
                     for text, kind in assembly.add(chunk if isinstance(chunk, dict) else {}):
                         on_delta(text, kind)
+                    if assembly.left <= 0:
+                        break
         except (openai.APIError, ValueError) as error:
             raise self._failure(openai, error, assembly.chunks > 0) from error
         _check_end(assembly, stream.response.headers)

@@ -15,6 +15,8 @@ from harness.sizes import Usage
 Kind = Literal["text", "reasoning"]
 Delta = tuple[str, Kind]
 
+# Of one reply, in characters: one without an end must not stop everybody else. 128,000 tokens are about half of it.
+MOST_CHARS = 1_000_000
 _THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
 _BAD_IN_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -24,7 +26,7 @@ class Reply:
     """One whole reply. `finish` is the provider's word, empty if it gave none; `seconds` are wall time.
 
     `marks` are codes for what was unusual: empty, more_choices, no_finish, no_usage, made_ids, refusal,
-    calls_in_text, thought_in_text, adapted_request.
+    calls_in_text, thought_in_text, adapted_request, endless.
     """
 
     text: str
@@ -56,6 +58,7 @@ class Assembly:
     usage: Usage = Usage()
     chunks: int = 0
     marks: set[str] = field(default_factory=set)
+    left: int = MOST_CHARS
     _calls: list[_Call] = field(default_factory=list)
     _at: dict[int, _Call] = field(default_factory=dict)
 
@@ -76,17 +79,26 @@ class Assembly:
                 deltas += self._delta(delta)
             if isinstance(choice.get("finish_reason"), str):
                 self.finish = clean(choice["finish_reason"])
+        if self.left <= 0:  # it ends here, as one that was cut by its length
+            self.finish = "length"
+            self.marks.add("endless")
         return deltas
+
+    def _fitting(self, piece: str) -> str:
+        """Return as much of a piece as there is room for."""
+        piece = piece[: max(0, self.left)]
+        self.left -= len(piece)
+        return piece
 
     def _delta(self, delta: Mapping[str, Any]) -> list[Delta]:
         for piece in _dicts(delta.get("tool_calls")):
             self._call_piece(piece)
         deltas: list[Delta] = []
-        if thought := _plain(delta.get("reasoning_content")) or _plain(delta.get("reasoning")):
+        if thought := self._fitting(_plain(delta.get("reasoning_content")) or _plain(delta.get("reasoning"))):
             self.reasoning.append(thought)
             deltas.append((clean(thought), "reasoning"))
-        text = _plain(delta.get("content"))
-        if not text and (text := _plain(delta.get("refusal"))):
+        text = self._fitting(_plain(delta.get("content")))
+        if not text and (text := self._fitting(_plain(delta.get("refusal")))):
             self.marks.add("refusal")
         if text:
             self.text.append(text)
@@ -97,7 +109,8 @@ class Assembly:
         function = piece.get("function")
         function = function if isinstance(function, dict) else {}
         number, call_id = piece.get("index"), _plain(piece.get("id"))
-        name, arguments = _plain(function.get("name")), _arguments(function.get("arguments"))
+        name = self._fitting(_plain(function.get("name")))
+        arguments = self._fitting(_arguments(function.get("arguments")))
         call = self._at.get(number) if isinstance(number, int) else self._without_index(call_id)
         if call is None or _begins(call, call_id, name):
             call = _Call()
