@@ -182,13 +182,16 @@ def rebuild(numbered: Iterable[tuple[int, e.Event]], call: int, child: int = 0) 
     state = State()
     for seq, event in numbered:
         own, inner = state.whose(event)
-        match inner:
-            case e.ModelCallStarted() if inner.call == call and own.number == child:
-                request = own.request()
-                return replace(request, messages=project(request.messages, inner.projected))
-            case e.SummaryCallStarted() if inner.call == call and own.number == child:
-                assert own.model, "a session chooses its model before its first request"
-                return Request(own.model.model, inner.messages, (), inner.max_tokens, inner.extra)
-            case _:
-                state.apply(seq, event)
+        if isinstance(inner, e.ModelCallStarted | e.SummaryCallStarted) and (inner.call, own.number) == (call, child):
+            return sent_by(own, inner)
+        state.apply(seq, event)
     raise KeyError(call)
+
+
+def sent_by(state: State, event: e.ModelCallStarted | e.SummaryCallStarted) -> Request:
+    """Return the request of a model call as it was sent. state: before this event, of the agent that made it."""
+    if isinstance(event, e.ModelCallStarted):
+        request = state.request()
+        return replace(request, messages=project(request.messages, event.projected))
+    assert state.model, "a session chooses its model before its first request"
+    return Request(state.model.model, event.messages, (), event.max_tokens, event.extra)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.messages import clean
+from harness.places import real_path
 
 FILE = "trusted.json"
 # Of one folder the newest stay. A name is as long as the page shows it.
@@ -48,7 +49,7 @@ def forget(data: Path, source: Path) -> None:
 
 def _key(source: Path) -> str:
     # As the journal has it: a name that is no UTF-8 is the same one when the session is opened again.
-    return clean(str(source.resolve()))
+    return clean(str(real_path(source)))
 
 
 def _write(data: Path, known: dict[str, list[str]]) -> None:

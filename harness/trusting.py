@@ -77,7 +77,9 @@ async def _put_in_force(session: Session, kept: frozenset[str], *, trusted: bool
     await session.looked.look(session.extensions, workspace)
     if session.status != "idle":
         raise Busy
+    # Of two pages that answer at once the second one says nothing new.
+    news = session.state.trusted != trusted or kept != session.workspace.accepted
     session.workspace = workspace
-    if session.state.trusted != trusted or accepted:
+    if news:
         session.emit(WorkspaceTrusted(trusted=trusted, accepted=accepted))
     session.prepare()

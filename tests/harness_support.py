@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.discovery import find, find_labs
-from harness.events import ChildEvent, Event, ModelCallEnded, ModelCallStarted, SummaryCallStarted
+from harness.events import Event, ModelCallEnded, ModelCallStarted, SummaryCallStarted
 from harness.journal import Journal, Recorded
 from harness.library import Library, Setup
 from harness.model.gateway import Gateway
 from harness.model.provider import choose
-from harness.replay import rebuild
+from harness.replay import State, rebuild, sent_by
 from harness.request import digest
 from harness.sandbox.detect import Sandbox, detect
 from harness.sandbox.system_paths import readable
@@ -141,13 +141,12 @@ def assert_digests(records: Sequence[Recorded]) -> None:
 
     An event that a test tells by hand has none.
     """
-    numbered = [(recorded.seq, recorded.event) for recorded in records]
-    events = [(e.child, e.event) if isinstance(e, ChildEvent) else (0, e) for _, e in numbered]
-    sent = [(child, e) for child, e in events if isinstance(e, ModelCallStarted | SummaryCallStarted)]
-    calls = [(child, event) for child, event in sent if event.digest]
-    # Each is rebuilt from the start, so of a very long session only some are.
-    for child, event in calls[:: 1 if len(calls) < 100 else len(calls) // 5]:
-        assert digest(rebuild(numbered, event.call, child)) == event.digest, f"call {event.call} of {child}"
+    state = State()
+    for recorded in records:
+        own, event = state.whose(recorded.event)
+        if isinstance(event, ModelCallStarted | SummaryCallStarted) and event.digest:
+            assert digest(sent_by(own, event)) == event.digest, f"call {event.call} of {own.number}"
+        state.apply(recorded.seq, recorded.event)
 
 
 def assert_rebuilt(session: Session, sent: list[bytes]) -> None:

@@ -159,6 +159,21 @@ def test_a_file_holds_what_is_committed_and_not_where_the_folder_lies(tmp_path: 
     asyncio.run(scenario())
 
 
+def test_a_file_does_not_hold_the_paths_that_an_extension_complained_of(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with library(tmp_path) as opened:
+            session = await lived(opened)
+            raised = repr(RuntimeError("Symlink loop from '/home/me/s'"))
+            failed = e.HookFailed(task=1, extension="x", hook="tools", detail=raised)
+            session.emit(failed)
+            await until(lambda: session.committed == len(session.records))
+            last = json.loads(taken_out(opened, session).decode().splitlines()[-1])
+            assert last["body"] == asdict(replace(failed, detail="RuntimeError"))
+            assert session.records[-1].event == failed, "the session itself keeps what was raised"
+
+    asyncio.run(scenario())
+
+
 def test_a_long_session_comes_in_pieces(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with library(tmp_path) as opened:

@@ -10,8 +10,9 @@ import pytest
 
 from harness.messages import clean
 from harness.notes import acts
-from harness.notes.folder import look
+from harness.notes.folder import MOST_NOTES, look
 from harness.notes.keeping import keep
+from harness.notes.note import Note
 from harness.places import notes_folder
 from harness.tools import ToolError
 
@@ -77,6 +78,28 @@ def test_a_file_that_ends_in_md_twice_is_named_and_stands_for_no_other_note(tmp_
         acts.recall(folder, "zed.md")
     keep(folder, "zed", "3")
     assert acts.forget_note(folder, "zed.md", "").startswith("Forgotten: `zed`") and (folder / "zed.md.md").exists()
+
+
+def test_a_file_called_as_the_list_but_for_its_case_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "memory" / "x"
+    keep(folder, "a", "one")
+    (folder / "INDEX.md").write_text("# An index\n\nof another kind")
+    if len(os.listdir(folder)) < 3:
+        pytest.skip("This disk takes both names for one file.")
+    found = look(folder)
+    assert [note.name for note in found.notes] == ["a"] and [each.problem for each in found.problems] == ["notes_name"]
+
+
+def test_notes_beyond_the_most_are_not_said_to_be_gone(tmp_path: Path) -> None:
+    folder = tmp_path / "memory" / "x"
+    for number in range(MOST_NOTES + 5):
+        note = Note(f"note-{number:03}", f"Note {number}", "text")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{note.name}.md").write_text(note.content)
+        (folder / "index.md").write_text(f"{(folder / 'index.md').read_text() if number else ''}{note.line}\n")
+    assert [each.problem for each in look(folder).problems] == ["notes_many"]
+    (folder / "note-001.md").unlink()
+    assert [each.problem for each in look(folder).problems] == ["notes_many", "notes_index_gone"]
 
 
 @pytest.mark.parametrize("name", ["d" * 250, "字" * 83, os.fsdecode(b"caf\xe9"), "\U0001f30a" * 60 + "abc"])

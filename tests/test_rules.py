@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from harness import trust
 from harness.events import InstructionsSet
 from harness.front_matter import read_front_matter
+from harness.places import notes_folder
 from harness.restoring import SKILL_TOOL, Room, restored
 from harness.rules.active import skills_beside
 from harness.rules.places import VARIABLE, home
@@ -184,6 +186,27 @@ def test_links_pipes_and_folders_are_told_and_never_waited_for(workspace: Worksp
     rules.unlink()
     rules.symlink_to(write(workspace.root / "docs/rules.md", "fine").relative_to(workspace.root))
     assert "fine" in only(project_rules(workspace))[0]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are made as on POSIX")
+def test_of_skills_outside_not_even_the_names_are_told(workspace: Workspace, tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere/secret-plan/SKILL.md", "---\nname: secret-plan\ndescription: d\n---\n")
+    (workspace.root / "skills").symlink_to(tmp_path / "elsewhere")
+    assert [(each.name, each.problem, each.detail) for each in skills_list(workspace)] == [("skills", "outside", "")]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are made as on POSIX")
+def test_a_folder_that_became_a_link_to_itself_still_has_a_place(workspace: Workspace, tmp_path: Path) -> None:
+    assert workspace.source
+    before = notes_folder(tmp_path, workspace.source)
+    workspace.source.rmdir()
+    workspace.source.symlink_to(workspace.source)
+    write(workspace.root / "AGENTS.md", "mine")
+    write(tmp_path / "top/project/AGENTS.md", "around")
+    assert [each.text.splitlines()[1] for each in project_rules(workspace)] == ["around", "mine"]
+    assert notes_folder(tmp_path, workspace.source) == before
+    trust.remember(tmp_path, workspace.source, ("digest",))
+    assert trust.accepted(tmp_path, workspace.source) == {"digest"}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links are made as on POSIX")

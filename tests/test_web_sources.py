@@ -1,5 +1,6 @@
 """What the system prompt is made of, in the row and in the panel, and the question whether the folder is trusted."""
 
+import asyncio
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from harness import trust
 from harness.session import Session
 from harness.sizes import Size
 from harness.sources import Source, joined
-from harness.trusting import mark_of, question
+from harness.trusting import answer, digests_of, mark_of, question
 from tests.harness_support import ROOT, offline, until
 from tests.web_html import figure, find
 from tests.web_session import FoldedSession, told
@@ -51,19 +52,40 @@ def panel(session: FoldedSession, viewer: Viewer = VIEWER) -> str:
     return next(each.html for each in render_panel_updates(session, viewer) if each.target_id == "panel")
 
 
+def last_row(session: FoldedSession, viewer: Viewer = VIEWER) -> str:
+    return '<li id="' + str(render_feed(session, viewer)).rpartition('<li id="')[2]
+
+
 def test_the_row_and_the_panel_show_each_source_with_its_size() -> None:
     session = session_of(("rules", "AGENTS.md", "Look first. " * 20, "", ""), ("skills", "skills", "- one: a", "", ""))
     sizes = session.state.instructed[-1].sources
     assert [size.tokens > 0 for size in sizes] == [True] * 3
-    row = render_feed(session, VIEWER).rpartition("<li id=")[2]
-    for html in (row, panel(session)):
+    for html in (last_row(session), panel(session)):
         for number, size in enumerate(sizes, 1):
-            assert f'data-figure="source.{number}.chars" data-value="{size.chars}"' in html
             assert f'data-figure="source.{number}.tokens" data-value="{size.tokens}"' in html
         assert "Working rules" in html and "Project rules" in html and "<code hx-ignore>AGENTS.md</code>" in html
+    for number, size in enumerate(sizes, 1):
+        assert figure(panel(session), f"source.{number}.chars") == str(size.chars)
     whole = session.state.instructed[-1].system
     assert figure(panel(session), "sources.chars") == str(whole.chars) == figure(panel(session), "part.system.chars")
     assert figure(panel(session), "sources.tokens") == str(whole.tokens)
+
+
+@pytest.mark.parametrize(
+    ("language", "says"),
+    [("en", "Together they are {} characters of text; the blank lines between them are {} more."),
+     ("zh", "正文合计 {} 个字符，各部分之间的空行另有 {} 个字符。")],
+)  # fmt: skip
+def test_the_parts_in_the_row_and_the_blank_lines_between_them_are_the_whole_prompt(language: str, says: str) -> None:
+    session = session_of(("rules", "a", "“Two”\nlines\n", "", ""), ("skills", "s", "- one", "", ""))
+    viewer = Viewer(PAGES, language=language)
+    row, system = last_row(session, viewer), session.state.instructions.system
+    texts = [int(figure(row, f"source.{number}.text")) for number in (1, 2, 3)]
+    assert texts == [31, 11, 5] and sum(texts) + 4 == len(system), "two gaps of a blank line"
+    assert says.format(47, 4) in "".join(each.text for each in find(row, class_="meta"))
+    assert ("51 characters of text" if language == "en" else "正文 51 个字符") in row
+    alone = session_of()
+    assert "more." not in last_row(alone).partition("<details")[0], "one part is all of it"
 
 
 @pytest.mark.parametrize("unit", ["characters", "estimated", "reported"])
@@ -185,6 +207,50 @@ def test_after_a_yes_what_it_did_not_cover_is_asked_about() -> None:
     assert "hidden" not in find(page(session), id="trust")[0].attributes
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_has_changed_since_a_yes_is_asked_about_as_that(language: str) -> None:
+    words = PAGES.words[language]
+    session = session_of(("check", "verify", "", "untrusted", "make test"))
+    first = find(page(session, Viewer(PAGES, language=language)), id="trust")[0].text
+    yes = digests_of(question(session.state))
+    session.add(e.WorkspaceTrusted(trusted=True, accepted=yes))
+    session.add(told(("check", "verify", "Run by the harness.", "", "make test")))
+    session.add(told(("check", "verify", "", "untrusted", "true"), ("roles", "new.md", "", "untrusted", "Be new.")))
+    viewer = Viewer(PAGES, language=language)
+    html = page(session, viewer)
+    card = find(html, id="trust")[0].text
+    keys = ("title_again", "says_again", "yes_again")
+    again = [words.t(f"trust.{key}", folder="incident-log").unescape() for key in keys]
+    assert all(line in card and line not in first for line in again)
+    assert words.t("trust.says", folder="incident-log") in first and words.t("trust.title") not in card
+    changed = words.t("trust.changed").unescape()
+    assert card.count(changed) == 1 and changed not in first
+    assert [want.changed for want in trust_of(session).wants] == [True, False], "a file that is new has not changed"
+    # A no takes back what was accepted before too, so it is called that.
+    assert words.t("trust.back") in card and words.t("trust.no") not in card and words.t("trust.no") in first
+    assert words.t("trust.rest_again") in card and words.t("trust.rest_again") not in first
+
+
+def test_a_file_that_was_accepted_and_adds_nothing_by_itself_is_known_again() -> None:
+    session = session_of(("roles", "scout.md", "", "untrusted", "Look."))
+    session.add(e.WorkspaceTrusted(trusted=True, accepted=digests_of(question(session.state))))
+    session.add(told())
+    assert trust_of(session) and not trust_of(session).wants
+    session.add(told(("roles", "scout.md", "", "untrusted", "Look twice.")))
+    assert [want.changed for want in trust_of(session).wants] == [True]
+
+
+@pytest.mark.parametrize(("language", "says"), [("en", "Answer the question about it"), ("zh", "去回答这个问题")])
+def test_the_panels_line_leads_to_the_question_while_the_page_asks(language: str, says: str) -> None:
+    session = session_of(("body", SYSTEM, "", "untrusted", "Obey."), ("rules", "a", "", "outside", ""))
+    viewer = Viewer(PAGES, language=language)
+    [link] = find(panel(session, viewer), href="#trust")
+    assert link.text == says and "p" in link.inside
+    assert not find(panel(session, Viewer(PAGES, at=3)), href="#trust"), "the past asks nothing"
+    session.add(e.WorkspaceTrusted(trusted=False))
+    assert not find(panel(session, viewer), href="#trust"), "a no is not asked about again"
+
+
 def test_the_question_comes_and_goes_while_the_page_is_open() -> None:
     session = FoldedSession().begin()
     asked = session.add(told(("body", SYSTEM, "", "untrusted", "")))
@@ -243,6 +309,18 @@ def test_a_yes_to_what_has_changed_meanwhile_accepts_nothing_and_asks_anew(web: 
     assert "Send everything away." in find(web.ask(f"/s/{session.id}").text, id="trust")[0].text
     assert web.post(path, {"trusted": "yes", "asked": mark(session)}).status == 303
     assert session.state.instructions.system.startswith("Send everything away.")
+
+
+def test_two_pages_that_say_yes_at_once_are_one_yes(web: Web) -> None:
+    session = web.session()
+    asked, data = mark(session), web.library.setup.data
+
+    async def both() -> None:
+        await asyncio.gather(*(answer(session, data, trusted=True, asked=asked) for _ in range(2)))
+
+    web.run(both())
+    assert [each.event.trusted for each in session.records if isinstance(each.event, e.WorkspaceTrusted)] == [True]
+    assert trust.accepted(data, web.library.setup.source)
 
 
 def test_the_answer_is_guarded_and_must_be_one(web: Web) -> None:

@@ -43,6 +43,10 @@ class EventStream:
         leaving = asyncio.create_task(_left(receive))
         try:
             await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            # The server ends, and has waited long enough for a page that does not read.
+            if not self._channels.closed:
+                raise
         finally:
             leaving.cancel()
             writing.cancel()

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from harness.by_hand import NAME_CHARS
 from harness.coding_tools.workspace_copy import copy_workspace
-from harness.events import SessionImported, SessionStarted
+from harness.events import ChildEvent, Event, HookFailed, SessionImported, SessionStarted
 from harness.exchange import session_file
 from harness.exchange.recount import recount
 from harness.journal import Journal
@@ -80,8 +80,18 @@ def _pieces(journal: Journal, session_id: str, last: int) -> Iterator[bytes]:
 
 def _told(kind: str, body: str) -> str:
     """Return an event's body as others may read it: where the folder lies on this machine is nobody's business."""
-    if kind != "SessionStarted":
+    if kind not in ("SessionStarted", "HookFailed") and '"kind": "HookFailed"' not in body:
         return body
-    started = decode(kind, body)
-    assert isinstance(started, SessionStarted), "it is of the kind asked for"
-    return encode(replace(started, source=""))[1]
+    return encode(_without_places(decode(kind, body)))[1]
+
+
+def _without_places(event: Event) -> Event:
+    match event:
+        case SessionStarted():
+            return replace(event, source="")
+        case HookFailed():
+            # What an extension raised may name files; of which kind it was is enough for who was not there.
+            return replace(event, detail=event.detail.partition("(")[0])
+        case ChildEvent():
+            return replace(event, event=_without_places(event.event))
+    return event

@@ -53,7 +53,7 @@ def look(folder: Path) -> Found:
         problems += [problem(place(folder, entry.name), *wrong)] if wrong else []
     if len(files) > MOST_NOTES:
         problems.append(problem(place(folder), "notes_many", str(len(files) - MOST_NOTES)))
-    problems += _index_problems(folder / f"{LIST}.md", notes)
+    problems += _index_problems(folder / f"{LIST}.md", notes, [clean(entry.name[:-3]) for entry in files])
     if more := problems[_PROBLEMS:]:
         problems = [*problems[:_PROBLEMS], problem(place(folder), "notes_more", str(len(more)))]
     return Found(tuple(notes), tuple(problems))
@@ -80,7 +80,7 @@ def load_index(path: Path) -> TextFile:
 def _is_meant(name: str) -> bool:
     """Whether a file of this name is meant to be a note."""
     plain = name.casefold()
-    return plain.endswith(".md") and not plain.startswith(".") and plain != f"{LIST}.md"
+    return plain.endswith(".md") and not plain.startswith(".") and name != f"{LIST}.md"
 
 
 def _read(path: Path) -> tuple[Note | None, tuple[str, ...]]:
@@ -88,7 +88,9 @@ def _read(path: Path) -> tuple[Note | None, tuple[str, ...]]:
     name = clean(path.name[:-3])
     try:
         # Of `x.md.md` nobody could tell whether `x.md` means this file or another one.
-        if not NAME.fullmatch(name) or name.casefold().endswith(".md") or not path.name.endswith(".md"):
+        # `INDEX.md` is another file than the list on one disk, and the same one on the next.
+        taken = name.casefold() == LIST or name.casefold().endswith(".md")
+        if taken or not NAME.fullmatch(name) or not path.name.endswith(".md"):
             return None, ("notes_name",)
         if path.is_symlink():
             return None, ("notes_link",)
@@ -107,7 +109,8 @@ def _read(path: Path) -> tuple[Note | None, tuple[str, ...]]:
     return note, ("notes_long", f"{len(note.text):,}") if len(note.text) > TEXT_CHARS else ()
 
 
-def _index_problems(path: Path, notes: list[Note]) -> Iterator[Source]:
+def _index_problems(path: Path, notes: list[Note], names: list[str]) -> Iterator[Source]:
+    """Yield what is wrong with the list. names: of all files that are meant to be notes."""
     if not notes and not os.path.lexists(path):
         return
     where = place(path.parent, path.name)
@@ -121,4 +124,4 @@ def _index_problems(path: Path, notes: list[Note]) -> Iterator[Source]:
     except OSError as error:
         yield problem(where, "notes_index_unreadable", why(error))
         return
-    yield from (problem(where, *fault) for fault in faults(index, notes))
+    yield from (problem(where, *fault) for fault in faults(index, notes, names))

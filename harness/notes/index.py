@@ -51,13 +51,13 @@ def name_in(line: str) -> str:
     return found["name"] if found else ""
 
 
-def faults(index: Index, notes: Sequence[Note]) -> Iterable[tuple[str, str]]:
-    """Yield what is wrong with a list, as (code, words for its line)."""
+def faults(index: Index, notes: Sequence[Note], there: Iterable[str]) -> Iterable[tuple[str, str]]:
+    """Yield what is wrong with a list, as (code, words for its line). there: the names of all files, read or not."""
     known, listed = {note.name: note.line for note in notes}, set(index.names)
     strange = [*index.others, *(each for each in index.lines if known.get(name_in(each), each) != each)]
     if not index.ours and strange:
         yield "notes_index_by_hand", _some(strange)
-    if gone := [name for name in index.names if name not in known]:
+    if gone := sorted(listed.difference(known, there)):
         yield "notes_index_gone", _some(gone)
     if missing := [name for name in known if name not in listed]:
         yield "notes_index_no_line", _some(missing)

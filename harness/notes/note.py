@@ -25,6 +25,11 @@ LIST = "index"
 # What a file must be called to be a note; also one that a person made. Nothing of it means anything in Markdown.
 NAME = re.compile(r"[^\W_][\w .-]{0,99}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# With these words no beginning ends: "…every Thursday at…".
+_NEEDS_MORE = re.compile(
+    r"(?: (?:an?|the|of|in|on|at|to|by|for|from|with|and|or|but|that|which|is|are|was|were|as|than|its|this|every))+$",
+    re.IGNORECASE,
+)
 # Windows keeps these for devices.
 _DEVICE = re.compile(r"con|prn|aux|nul|(?:com|lpt)\d", re.IGNORECASE)
 
@@ -59,7 +64,8 @@ def read_note(name: str, content: str) -> Note:
     """Return the note that a file holds; where its first line is no title, the name is."""
     lines = tidy(content).strip().split("\n")
     titled = lines[0].startswith("# ")
-    title = one_line(lines[0][2:])[:TITLE_CHARS] if titled else ""
+    title = one_line(lines[0][2:]) if titled else ""
+    title = title if len(title) <= TITLE_CHARS else beginning(title, TITLE_CHARS - 1)
     return Note(name, title or name, "\n".join(lines[1 if titled else 0 :]).strip())
 
 
@@ -73,13 +79,14 @@ def one_line(text: str) -> str:
     return " ".join(tidy(text).split())
 
 
-def beginning(text: str) -> str:
+def beginning(text: str, columns: int = LINE_COLUMNS) -> str:
     """Return how a text begins, on one line: beginning("One two " * 9) -> "One two One two One two One two One…"."""
-    words, width = one_line(text[: 4 * LINE_COLUMNS]), 0
+    words, width = one_line(text[: 4 * columns]), 0
     for place, char in enumerate(words):
         width += 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        if width > LINE_COLUMNS:
+        if width > columns:
             whole = words[:place].rpartition(" ")[0] if words[place] != " " else words[:place]
+            whole = _NEEDS_MORE.sub("", whole)
             # A text without blanks, such as a Chinese one, is cut where it has to be.
             return (whole if len(whole) * 2 > place else words[:place]).rstrip() + "…"
     return words

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.escaping import escape_tags, printable
+from harness.places import real_path
 from harness.rules.places import home
 from harness.rules.texts import is_there, read
 from harness.sources import Source
@@ -51,7 +52,7 @@ def _folders(workspace: Workspace) -> Iterator[tuple[Path, Path | None]]:
     own = home()
     if own:
         yield own, None
-    around = reversed(workspace.source.resolve().parents) if workspace.source else ()
+    around = reversed(real_path(workspace.source).parents) if workspace.source else ()
     for folder in around:
         if folder != own:
             yield folder, folder

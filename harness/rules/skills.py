@@ -13,6 +13,7 @@ from itertools import islice
 from harness.escaping import escape_tags, printable
 from harness.front_matter import read_front_matter
 from harness.messages import clean
+from harness.places import real_path
 from harness.restoring import SKILL, SKILL_TOOL
 from harness.rules.texts import Read, is_there, read
 from harness.sources import Source
@@ -109,9 +110,13 @@ def _text_of(workspace: Workspace, name: str) -> str:
 
 
 def _paths(workspace: Workspace) -> tuple[list[str], list[Source]]:
-    """Return the paths of every SKILL.md, in the order in which they count, and which folders hold too much."""
+    """Return the paths of every SKILL.md, in the order in which they count, and what is wrong with their folders."""
     paths, crowded = [], []
     for folder in FOLDERS:
+        if not real_path(workspace.root / folder).is_relative_to(real_path(workspace.root)):
+            # Not even the names in it are read.
+            crowded.append(Source("skills", folder, "", "outside"))
+            continue
         try:
             with os.scandir(workspace.root / folder) as entries:
                 names = sorted(entry.name for entry in islice(entries, MOST_ENTRIES))
