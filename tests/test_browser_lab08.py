@@ -10,12 +10,13 @@ from harness import by_hand
 from harness import events as e
 from harness.session import Session
 from tests.browser_support import until
-from tests.harness_support import offline
+from tests.harness_support import ROOT, offline
 from tests.test_browser_lab07 import figure
 from tests.web_support import Web, serving
 from web.visitor import LANGUAGE_COOKIE
 
 Axe = Callable[[Page], list[str]]
+LAB = ROOT / "labs/08-threshold-and-cut-point"
 ALIVE = "!!document.querySelector('#stream')?._htmx?.sse"
 ENDED = "document.querySelectorAll('[data-event=\"TaskEnded\"]').length"
 # The newest rows as they are, and the parts around them as they read: what a reload must show as well.
@@ -60,17 +61,22 @@ def visit(page: Page, web: Web, language: str = "en", query: str = "", **setting
 def play(page: Page, *numbers: int) -> None:
     """Run samples to their end, one after another, and allow all that they ask for."""
     for number in numbers:
-        over = f"{ENDED} > {page.evaluate(ENDED)}"
-        page.locator(f'[data-sample="{number}"]').click()
-        while True:
-            until(page, f"{ALIVE} && (({over}) || document.querySelector('form[data-approval]'))", 90)
-            form = page.locator("form[data-approval]").last
-            if not form.count():
-                break
-            asked = form.locator("[name=call_id]").get_attribute("value")
-            form.locator('[value="allow"]').click()
-            until(page, f"{ALIVE} && !document.querySelector('form[data-approval] [value=\"{asked}\"]')", 90)
-        until(page, "document.body.dataset.state === 'idle'")
+        press(page, page.locator(f'[data-sample="{number}"]'))
+
+
+def press(page: Page, start: Locator) -> None:
+    """Press what starts a task, and allow all that it asks for until it has ended."""
+    over = f"{ENDED} > {page.evaluate(ENDED)}"
+    start.click()
+    while True:
+        until(page, f"{ALIVE} && (({over}) || document.querySelector('form[data-approval]'))", 90)
+        form = page.locator("form[data-approval]").last
+        if not form.count():
+            break
+        asked = form.locator("[name=call_id]").get_attribute("value")
+        form.locator('[value="allow"]').click()
+        until(page, f"{ALIVE} && !document.querySelector('form[data-approval] [value=\"{asked}\"]')", 90)
+    until(page, "document.body.dataset.state === 'idle'")
 
 
 def settled(page: Page, session: Session) -> None:
@@ -209,7 +215,7 @@ def test_a_threshold_of_your_own_and_a_tail_that_is_too_long(page: Page, web: We
 
 
 def choose(page: Page, fault: str) -> None:
-    """Choose a fault by its name, or "Nothing", and close the drawer again."""
+    """Choose a fault by its name, or that there is none, and close the drawer again."""
     chosen = page.locator('[data-event="FaultChosen"]').count()
     page.locator("#drawer > summary").click()
     page.get_by_label(fault, exact=True).check()
@@ -218,20 +224,44 @@ def choose(page: Page, fault: str) -> None:
     page.locator("#drawer > summary").click()
 
 
-def test_summaries_that_are_cut_off_replace_nothing_until_it_is_done_by_hand(page: Page, web: Web) -> None:
-    visit(page, web)
-    choose(page, "Summary is cut off")
+# The fault, none, the button, where the text tells what to send, and what the page says.
+CUT_OFF = {
+    "en": {"fault": "Summary is cut off", "none": "Nothing", "button": "Compact now", "sends": "Send “(.+?)”",
+           "refused": "the summary was cut off before its end", "breaker": "too many attempts",
+           "too_large": "request too large", "passes": "The tests pass", "text": "README.md"},
+    "zh": {"fault": "摘要没写完", "none": "不出错", "button": "现在整理", "sends": "发一句“(.+?)”",
+           "refused": "摘要没写完就被截断了", "breaker": "连续失败的次数太多",
+           "too_large": "请求太大", "passes": "测试全部通过", "text": "README.zh.md"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_summaries_that_are_cut_off_replace_nothing_until_it_is_done_by_hand(
+    page: Page, web: Web, language: str
+) -> None:
+    visit(page, web, language)
+    says = CUT_OFF[language]
+    choose(page, says["fault"])
     play(page, 1)
     refused = rows(page, "CompactionRefused").all_inner_texts()
-    assert all("the summary was cut off before its end" in each for each in refused[:3]) and "too many" in refused[3]
+    assert all(says["refused"] in each for each in refused[:3]) and says["breaker"] in refused[3]
     assert rows(page, "SummaryCallEnded").count() == 6, "each was asked for once more"
-    assert rows(page, "ContextCompacted").count() == 0 and "request too large" in rows(page, "TaskEnded").inner_text()
+    if language == "zh":
+        # In Chinese the answer still begins, and the window is full before it is whole.
+        assert "回复在这里被截断" in rows(page, "ModelCallEnded").last.inner_text()
+        until(page, "document.querySelector('#meter').innerText.includes('已超出窗口')")
+        play(page, 1)
+    assert rows(page, "ContextCompacted").count() == 0
+    assert says["too_large"] in rows(page, "TaskEnded").last.inner_text()
     proved(page, "failed")
     page.locator("#breaker").wait_for()
-    choose(page, "Nothing")
+    choose(page, says["none"])
     page.locator("#by-hand summary").first.click()
-    page.get_by_role("button", name="Compact now", exact=True).click()
+    page.get_by_role("button", name=says["button"], exact=True).click()
     until(page, "!!document.querySelector('[data-event=ContextCompacted]') && document.body.dataset.state === 'idle'")
     until(page, "!document.querySelector('#breaker')")
-    play(page, 1)
-    assert "Task 2 answered" in rows(page, "TaskEnded").last.inner_text(), "it goes on"
+    [message] = re.findall(says["sends"], (LAB / says["text"]).read_text("utf-8"))
+    page.locator("textarea[name=text]").fill(message)
+    press(page, page.locator("#composer-actions .strong"))
+    assert says["passes"] in rows(page, "ModelCallEnded").locator(".prose").last.inner_text(), "it goes on"
+    assert rows(page, "ContextCompacted").count() == 1, "and nothing is read again"

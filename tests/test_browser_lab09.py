@@ -103,7 +103,7 @@ def test_the_samples_show_what_they_promise(page: Page, web: Web, axe: Axe, lang
         play(page, 5)
         check_rounds(page)
         play(page, 6)
-        assert "tangerine" in answer(page) and "beside the summary" in answer(page)
+        assert "tangerine" in answer(page) and "skills/rounds/SKILL.md, beside the summary" in answer(page)
         play(page, 7)
         assert "67 %" in answer(page) and "round-1.md" in rows(page, "ToolEnded").last.inner_text()
         proved(page, "spilled", "back", "aged", "inside")
@@ -115,16 +115,18 @@ def test_the_samples_show_what_they_promise(page: Page, web: Web, axe: Axe, lang
     assert "E-31" not in page.locator("#feed").inner_text() or language == "en"
 
 
-def test_a_fork_keeps_the_previews_and_the_files(page: Page, web: Web) -> None:
+@pytest.mark.parametrize("task", [1, 3])
+def test_a_fork_keeps_the_previews_and_the_files(page: Page, web: Web, task: int) -> None:
     first = visit(page, web)
     play(page, 1, 2, 3)
-    page.get_by_role("button", name="Fork from here, the end of task 3", exact=True).click()
+    page.get_by_role("button", name=f"Fork from here, the end of task {task}", exact=True).click()
     until(page, f"location.pathname !== '/s/{first.id}' && {ALIVE}")
     made = web.run(web.library.open(page.url.split("/s/")[1].split("?")[0]))
     assert (made.workspace.root / FILE).read_bytes() == (first.workspace.root / FILE).read_bytes()
     assert values(rows(page, "ResultsDecided").locator('[data-figure="decided.after"]')) == [468]
     play(page, 2)
     assert made.state.request().messages[2:4] == first.state.request().messages[2:4], "the same preview"
+    assert ("E-31" in answer(page)) == (task == 3), "what was read back is in the later fork alone"
     page.goto(page.url.split("?")[0] + "?view=model")
     assert page.locator("#feed .result.sent").count() == 1
 

@@ -24,7 +24,8 @@ ON = {"en": "Go on from here, checkpoint {n}", "zh": "从这里接着做：检�
 
 @pytest.fixture
 def model() -> Iterator[Recorder]:
-    with offline(delay=0.004) as running:
+    # Slow enough for a person, and a browser on a busy machine, to act while the task runs.
+    with offline(delay=0.012) as running:
         yield running
 
 
@@ -99,16 +100,41 @@ def test_a_person_ends_a_stage_and_a_checkpoint_that_is_none_is_said(web_page: t
     page.goto(f"{web.address}/s/{session.id}")
     until(page, CONNECTED)
     assert page.get_by_role("button", name="End this stage").count() == 0, "there is nothing to end yet"
-    page.locator('[data-sample="2"]').click()
-    idle(page)
-    assert "all tasks so far become one summary at once" in page.locator(".dock").inner_text()
+    page.locator('[data-sample="1"]').click()
+    page.locator(SAVED).nth(2).wait_for()
     page.get_by_role("button", name="End this stage").click()
-    page.locator('[data-event="StageEnded"]').wait_for()
-    said = page.locator('[data-event="StageEnded"]').inner_text()
-    assert "You ended a stage. No task was running, so all tasks so far" in said
-    page.locator('[data-event="CompactionRefused"]').wait_for()
-    reply = web.post(f"/s/{session.id}/resume", {"number": "7"})
-    assert reply.status == 409 and "There is no checkpoint 7 in this session." in reply.text
+    row = page.locator('[data-event="StageEnded"]')
+    row.wait_for()
+    assert "You ended a stage. Before the next call" in row.inner_text()
+    idle(page)
+    assert page.get_by_role("button", name="End this stage").count() == 0, "no stage is going on"
+    reply = web.post(f"/s/{session.id}/stage", {"name": ""})
+    assert reply.status == 409 and "no task runs" in reply.text and len(events(session, e.StageEnded)) == 1
+    reply = web.post(f"/s/{session.id}/resume", {"number": "77"})
+    assert reply.status == 409 and "There is no checkpoint 77 in this session." in reply.text
+
+
+def test_between_tasks_all_of_them_give_way_only_after_a_preview(web_page: tuple[Web, Page], axe: Axe) -> None:
+    web, page = web_page
+    session = web.session()
+    page.goto(f"{web.address}/s/{session.id}")
+    until(page, CONNECTED)
+    page.locator('[data-sample="3"]').click()
+    idle(page)
+    page.locator("#by-hand summary").first.click()
+    box = page.locator("#by-hand")
+    assert box.get_by_label("what the lab's own rule says").is_checked()
+    box.get_by_label("nothing", exact=True).check()
+    until(page, "document.querySelector('#by-hand-preview [data-figure=\"hand.kept\"]').innerText === '0'")
+    assert axe(page) == [] and not events(session, e.CompactionAsked)
+    seqs = tuple(entry.seq for entry in session.state.context.entries)
+    box.get_by_role("button", name="Compact now").click()
+    page.locator('[data-event="CompactionAsked"]').wait_for()
+    assert "to keep no task word for word" in page.locator('[data-event="CompactionAsked"]').inner_text()
+    until(page, "document.body.dataset.state === 'idle'", 30)
+    made = session.state.compactions[-1]
+    assert made.event.trigger == "by hand" and made.event.removed == seqs
+    assert [entry.category for entry in session.state.context.entries] == ["summary"]
 
 
 @pytest.fixture

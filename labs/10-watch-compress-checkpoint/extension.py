@@ -49,11 +49,13 @@ def threshold(state: State, settings: Mapping[str, int]) -> int:
 def compaction(state: State, settings: Mapping[str, int], trigger: str = "", keep: int = 1) -> tuple[Plan, Job]:
     """Return the cut before the newest rounds, or behind the stages that are over, and how to summarise.
 
-    `keep` tasks are no matter.
+    By hand nothing stays where `keep` is 0; other numbers of tasks are no matter.
     """
     entries, running, limit = state.context.entries, state.running_task(), threshold(state, settings)
     if trigger == STAGE:
         place = place_of_tail(entries, lambda entries: stages.place_of_stage(state, entries))
+    elif trigger == "by hand" and not keep:
+        place = place_of_tail(entries, len)
     else:
         # The newest rounds may be too large themselves, so they never take more than half of what is allowed.
         rounds, room = tail_of_rounds(settings["rounds_kept"]), limit // (4 if trigger == "overflow" else 2)
