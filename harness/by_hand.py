@@ -19,12 +19,17 @@ FOCUS_CHARS = 500
 NAME_CHARS = 120
 
 
-def change_setting(session: Session, name: str, value: int) -> None:
-    """Change one of the session's settings. ValueError: no such setting, or out of range."""
+def change_setting(session: Session, name: str, value: int, preset: str = "") -> bool:
+    """Change one of the session's settings; whether it was another. ValueError: no such setting, or out of range.
+
+    preset: the lab's numbers that were chosen, if it is the first of them that changes.
+    """
     if name not in session.state.settings or not 0 <= value <= SETTING_MAX:
         raise ValueError(name)
-    if session.state.settings[name] != value:
-        session.emit(e.SettingChanged(name=name, value=value))
+    if session.state.settings[name] == value:
+        return False
+    session.emit(e.SettingChanged(name=name, value=value, preset=preset))
+    return True
 
 
 def choose_fault(session: Session, fault: str) -> None:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from harness.check_events import FAILING
 from harness.coding_tools.text_file import open_regular, why
@@ -35,9 +35,12 @@ NoCheck = Literal[
     "check_none", "check_file", "check_large", "check_encoding", "check_toml", "check_key", "check_command",
     "check_long", "check_seconds",
 ]  # fmt: skip
-# "" where no check ran. stale: it passed, but the agent went on afterwards. unfinished: it did not come to its end.
-# denied: it failed, and did not go back because a person had denied a call.
-Says = Literal["", "passed", "failed", "denied", "stopped", "no_sandbox", "stale", "unfinished"]
+# "" where nothing was to be checked. stale: it passed, but the agent went on afterwards. unfinished: it did not come to
+# its end. denied: it failed, and did not go back because a person had denied a call. Where none ran: untrusted, or why
+# there was none to run; not_run: there was one.
+Says = Literal[
+    "", "passed", "failed", "denied", "stopped", "no_sandbox", "stale", "unfinished", "untrusted", "not_run", NoCheck
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +136,27 @@ def was_denied(state: State, task: int, before: int | None = None) -> bool:
     return any(began < seq and (before is None or seq < before) for seq in reversed(state.denials))
 
 
-def verdict(state: State, task: int, before: int) -> Verdict:
-    """Return what the checks say of a task that ended at journal number `before`."""
+def verdict(state: State, task: int, before: int, *, answered: bool = True) -> Verdict:
+    """Return what the checks say of a task that ended at journal number `before`.
+
+    answered: with an answer; what ended without one was not to be checked.
+    """
     made = checks_of(state, task, before)
+    if not made:
+        return Verdict(_why_none(state, task) if answered else "", 0, 0)
     back = sum(1 for each in made if each.result and each.result.back)
-    return Verdict(_says(state, made[-1], before), back, made[-1].begun.attempt) if made else Verdict("", back, 0)
+    return Verdict(_says(state, made[-1], before), back, made[-1].begun.attempt)
+
+
+def _why_none(state: State, task: int) -> Says:
+    """Return why no check ran for a task: by what the instructions said when it began."""
+    began = state.tasks[task - 1].seq
+    made = next((each.event for each in reversed(state.instructed) if each.seq < began), None)
+    told = next((each for each in made.sources if each.kind == "check"), None) if made else None
+    if told is None:
+        return ""
+    # What an imported file gives as the reason may be any text.
+    return told.problem if told.problem in ("untrusted", *get_args(NoCheck)) else "not_run"  # type: ignore[return-value]
 
 
 def _says(state: State, last: CheckRecord, before: int) -> Says:

@@ -14,7 +14,7 @@ FAULT_KINDS = {
         "summary_long", "summary_stubborn", "summary_thinking", "summary_constraint",
     ),
     "provider": ("rate_limit", "server_error", "key", "model_missing"),
-    "stream": ("cut", "stall", "empty"),
+    "stream": ("slow", "cut", "stall", "empty"),
 }  # fmt: skip
 FAULTS = tuple(fault for faults in FAULT_KINDS.values() for fault in faults)
 

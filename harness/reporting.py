@@ -22,6 +22,7 @@ class Reporting:
     def __init__(self, state: State, emit: Callable[[e.Event], object]) -> None:
         self.state = state
         self.overflowed = False
+        self._watched: dict[str, e.ContextMeasured] = {}
         self._emit = emit
 
     @property
@@ -43,12 +44,16 @@ class Reporting:
     def watch(self, strategy: str, *, simple: bool, threshold: int) -> bool:
         """Report how large the next request is; whether it is past `threshold`, in tokens, or was refused as too long.
 
+        What was reported before a refusal is not reported again after it where nothing has changed.
         Costs the same however long the history is, so it may be done before every turn; a cut is planned only then.
         """
         found, window = estimate(self.state), window_of(self.state).tokens
         counted = {"exact": found.exact, "simple": found.simple, "reported": found.reported, "call": found.call}
         limit = {"estimate": found.tokens(simple=simple), "threshold": threshold, "window": window}
-        self._emit(e.ContextMeasured(task=self.task.task, strategy=strategy, **counted, **limit))
+        event = e.ContextMeasured(task=self.task.task, strategy=strategy, **counted, **limit)
+        if not (self.overflowed and self._watched.get(strategy) == event):
+            self._emit(event)
+        self._watched[strategy] = event
         return found.tokens(simple=simple) > threshold or self.overflowed
 
     def decide(self, decisions: Sequence[Decision], *, anew: bool = False) -> None:

@@ -81,10 +81,14 @@ class WorkspaceTrusted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingChanged:
-    """A person changed a setting of the session, such as the budget."""
+    """A person changed a setting of the session, such as the budget.
+
+    preset: the id of the lab's numbers that belong together, on the first of those that choosing them changed, or "".
+    """
 
     name: str
     value: int
+    preset: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from harness import events as e
-from harness import hooks
 from harness.checkpoints import last_results
-from harness.compacting import act
 from harness.context import Entry
 from harness.messages import AssistantMessage, ToolResult, clean
 from harness.problems import Problem
@@ -59,28 +57,14 @@ def place_of_stage(state: State, entries: Sequence[Entry]) -> int:
 
 
 def end_stage(session: Session, name: str) -> None:
-    """Let a person mark the end of a stage. While a task runs it is compacted before the next turn, else at once.
+    """Let a person mark the end of a stage of the running task; it is compacted before the next turn.
 
-    Problem: no task has begun, or nothing in this session compacts at the end of a stage.
+    Problem: no task runs, or nothing in this session compacts at the end of a stage.
     """
     state = session.state
-    if not state.tasks or session.strategy is None or not has_stages(state):
+    if state.running_task() is None or session.strategy is None or not has_stages(state):
         raise Problem("no_stages")
-    idle = session.status == "idle"
-    session.emit(e.StageEnded(task=len(state.tasks), name=plain(name), by="person", at_once=idle))
-    if idle:
-        session.prepare()
-        plan, job = _strategy(session)(state, state.settings, TRIGGER, 1)
-        session.work(lambda agent: act(agent, plan, job, wanted=True))
-
-
-def _strategy(session: Session) -> hooks.Compacting:
-    """Return the strategy that cuts at the end of a stage: that of the extension whose tool marks one."""
-    able = (each for each in session.extensions if each.compaction)
-    own = (each.compaction for each in able if END_STAGE in hooks.gather((each,), session.workspace).tools)
-    found = next(own, session.strategy)
-    assert found, "asked only where something compacts"
-    return found
+    session.emit(e.StageEnded(task=len(state.tasks), name=plain(name), by="person"))
 
 
 def has_stages(state: State) -> bool:

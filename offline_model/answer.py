@@ -6,9 +6,10 @@ from offline_model.chat import ChatRequest
 from offline_model.cues import Kind
 from offline_model.fitting import NOTE, fitting
 from offline_model.phrases import PHRASES, PLACES, TITLES, Language
-from offline_model.questions import Question, each_question, understand
-from offline_model.sources import BESIDE, Item, cut_note, facts_told, gather, summary_of
-from offline_model.words import Match, exact_terms, is_chinese, rank
+from offline_model.questions import Question, asks, each_question, only_reads, understand
+from offline_model.sources import BESIDE, Item, cut_note, facts_told, gather, summary_of, unique
+from offline_model.verdict import read_verdict
+from offline_model.words import PATH, Match, exact_terms, is_chinese, rank, terms
 
 ORDER: tuple[Kind, ...] = ("confirmed", "unverified", "rejected", "change", "open", "rule", "plain")
 MOST_PER_KIND = 12
@@ -19,7 +20,9 @@ ENOUGH = 0.4
 
 def language_of(request: ChatRequest) -> Language:
     """Return the language of the last user message."""
-    return "zh" if is_chinese(request.question) else "en"
+    verdict = read_verdict(request.task)
+    # What a check printed is nobody's language.
+    return "zh" if is_chinese(verdict.told if verdict else request.question) else "en"
 
 
 def answer(request: ChatRequest) -> str:
@@ -37,12 +40,30 @@ def answer(request: ChatRequest) -> str:
         case "overview":
             return _overview(items, language) or _look_up(request, items, language)
         case "look_up":
-            return _look_up(request, items, language)
+            # Beside the name of a file nothing is left that could be looked up.
+            named = only_reads(request.question) and not terms(PATH.sub(" ", request.question))
+            return _unserved(request, items, language) if named else _look_up(request, items, language)
+
+
+def _unserved(request: ChatRequest, items: Sequence[Item], language: Language) -> str:
+    """Return what was read, where the task was only to read; else the word that this can't be served."""
+    read = [item for item in items if item.now and item.place == "result"]
+    served = read and only_reads(request.question)
+    return _listing(request, read, Question("sort", ()), language) if served else cannot(language)
 
 
 def cannot(language: Language) -> str:
     """Return the word that this can't be served, and the ways to a model that can."""
     return f"{PHRASES[language]['cant']}\n\n{PHRASES[language]['ways']}"
+
+
+def cannot_mend(request: ChatRequest) -> str:
+    """Return the word that what a check found can't be mended here; the ways to a real model only the first time."""
+    words = PHRASES[language_of(request)]
+    last = next((turn.text for turn in reversed(request.turns) if turn.role == "assistant"), "")
+    if last.startswith((words["cant_check"], words["cant_check_again"])):
+        return words["cant_check_again"]
+    return joined([words["cant_check"], "" if last.endswith(words["ways"]) else words["ways"]])
 
 
 def section(title: str, lines: Sequence[str]) -> str:
@@ -113,15 +134,19 @@ def _look_up(request: ChatRequest, items: Sequence[Item], language: Language) ->
 def _found(request: ChatRequest, question: str, pool: Sequence[Item], language: Language) -> str:
     words = PHRASES[language]
     if not pool:
-        return _lost(request, question, frozenset(), language) if "recall" in request.tools else cannot(language)
+        looked = "recall" in request.tools and asks(question)
+        return _lost(request, question, frozenset(), language) if looked else cannot(language)
     matches = rank(question, [item.text for item in pool])
     exact = frozenset(term for term in exact_terms(question) if not term.isdigit() or len(term) > 2)
     good = [m for m in matches if (m.exact & exact if exact else m.covered >= ENOUGH)]
     missing = exact - frozenset(term for match in good for term in match.exact)
-    if not good and not exact and matches[0].covered == 0 and "recall" not in request.tools:
-        return cannot(language)
+    strange = matches[0].covered == 0 and "recall" not in request.tools
+    if not good and not exact and (strange or not asks(question)):
+        return _unserved(request, pool, language)
     lines = [pool[match.index] for match in _best(good)]
-    found = words["found"] + "\n\n" + "\n".join(f"- {item.text}" for item in lines) if lines else ""
+    # What stands in two places is one point with two sources.
+    points = [item.text for item in unique(lines)]
+    found = words["found"] + "\n\n" + "\n".join(f"- {point}" for point in points) if lines else ""
     lost = _lost(request, question, missing, language) if missing or not lines else ""
     return joined([found, source(lines, language) if lines else "", lost])
 

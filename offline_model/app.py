@@ -29,14 +29,15 @@ HTTP_FAULTS = {
     "server_error": BadRequest("The server had an error.", status=500),
     "summary_error": BadRequest("The server had an error.", status=500),
 }
-# How long a slow summary lets wait, in seconds: long enough to be seen, short enough to be waited for.
+# How long what is slow lets wait, in seconds: long enough to be seen, short enough to be waited for.
 SLOW = 8.0
+SLOW_FAULTS = ("slow", "summary_slow")
 
 
 class OfflineApp:
     """The application.
 
-    window: tokens. delay: seconds between two streamed pieces. slow: seconds before a summary that is slow.
+    window: tokens. delay: seconds between two streamed pieces. slow: seconds before a reply that is slow.
     """
 
     def __init__(self, flows: Sequence[Flow], *, window: int, faults: Faults, delay: float, slow: float, record: bool):
@@ -97,7 +98,7 @@ class OfflineApp:
         if fault == "stall":
             await link.pause(None)
             return
-        if fault == "summary_slow" and not await link.pause(self.slow):
+        if fault in SLOW_FAULTS and not await link.pause(self.slow):
             return
         body = wire.completion(request, reply, used, _identity(request), int(time.time()))
         if fault == "cut":
@@ -109,7 +110,7 @@ class OfflineApp:
     async def _stream(self, link: Link, request: ChatRequest, reply: Reply, used: wire.Counted, fault: str) -> None:
         await link.open(200, b"text/event-stream; charset=utf-8", ((b"cache-control", b"no-cache"),))
         events = list(wire.chunks(request, reply, used, _identity(request), int(time.time())))
-        if fault == "summary_slow" and not await link.pause(self.slow):
+        if fault in SLOW_FAULTS and not await link.pause(self.slow):
             return
         # A fault in the stream strikes in its middle, when a part of the reply has been seen.
         end = len(events) if fault not in ("stall", "cut") else max(1, len(events) // 2)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from offline_model.calls import NOTE_TOOLS, argument, arguments
 from offline_model.chat import Call, Step
-from offline_model.outcome import denied, failed, short, telling
+from offline_model.outcome import WHERE, denied, failed, short, telling
 
 # Their results say nothing of how it went, so their calls share a line.
 LISTED = ("read", "search", "write")
@@ -34,7 +34,6 @@ LINE = re.compile(
     rf" (?P<parts>{PART}(?:, {PART})*)(?: ×(?P<times>\d{{1,3}}))?(?:: (?P<outcome>.*))?$"
 )
 SIMPLE = re.compile(r"[^\s`,:…]+")
-WHERE = re.compile(r" \([\w.]+\)")
 NUMBERED = re.compile(r"(.*?)(\d{1,6})(\D*)")
 
 
@@ -60,6 +59,12 @@ def deed_of(call: Call, result: str = "", *, ok: bool = True, running: bool = Tr
     step = Step(call, result)
     ok = ok and not denied(step) and not failed(step)
     return Deed(call.name, what, _outcome(step, ok), running, ok) if what and call.name not in NOTE_TOOLS else None
+
+
+def edit_line(call: Call) -> str:
+    """Return what an edit changed: edit_line(call) -> "`edit` `a.py`: `x = 1` → `x = 2`"."""
+    values = arguments(call)
+    return f"`edit` `{argument(call)}`: `{short(values.get('old'))}` → `{short(values.get('new'))}`"
 
 
 def read_deeds(text: str) -> list[Deed]:

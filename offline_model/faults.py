@@ -5,7 +5,7 @@ not how it is acted out.
 from typing import Literal, get_args
 
 HttpFault = Literal["key", "model_missing", "rate_limit", "server_error"]
-ReplyFault = Literal["stall", "cut", "empty"]
+ReplyFault = Literal["stall", "cut", "empty", "slow"]
 SummaryFault = Literal[
     "summary_empty", "summary_truncated", "summary_tools", "summary_long", "summary_stubborn", "summary_bare",
     "summary_error", "summary_slow", "summary_thinking", "summary_constraint",

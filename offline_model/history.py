@@ -9,9 +9,13 @@ from dataclasses import dataclass, replace
 
 from offline_model.background import deeds_in
 from offline_model.chat import Call, ChatRequest, Step
-from offline_model.deeds import Deed, deed_of
+from offline_model.deeds import Deed, deed_of, edit_line
+from offline_model.outcome import denied, failed
+from offline_model.phrases import PHRASES
 from offline_model.sources import TABLE, Item, of_answer, of_result, of_summary, rules
 from offline_model.statements import sentences
+from offline_model.verdict import read_verdict
+from offline_model.words import is_chinese
 
 HISTORY = re.compile(r"<history>\n?(.*)\n?</history>", re.DOTALL)
 EARLIER = re.compile(r"<earlier_summary>\n?(.*?)\n?</earlier_summary>", re.DOTALL)
@@ -21,6 +25,10 @@ AUTHOR = re.compile(
 )
 CALLS = re.compile(r"^calls (\S+) with (\{.*)$")
 LONGEST_GOAL = 220
+# How what a failed check says is labelled: it stands in no tool's result.
+CHECK = "check"
+# How the label of an edit begins; that of what its tool said goes on with the path.
+EDIT = "edit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,7 @@ def read_history(data: str) -> History:
             continue
         known = calls and calls[0].name == segment.tool
         call = calls.pop(0) if known else Call("", segment.tool, "{}")
-        items += _returned(call, segment.text)
+        items += _returned(call, segment.text, ok=segment.ok)
         deed = deed_of(call, segment.text, ok=segment.ok, running=running and segment.task == now)
         deeds += [deed] if deed else []
     return History(items, deeds, running)
@@ -81,13 +89,27 @@ def read_history(data: str) -> History:
 def _said(segment: _Segment) -> list[Item]:
     if segment.author == "user":
         return _asked(segment.text)
+    if segment.author == "harness":
+        return _sent_back(segment.text)
     if segment.author == "assistant":
         return of_answer("\n".join(line for line in segment.text.splitlines() if not CALLS.match(line)))
     return []
 
 
-def _returned(call: Call, text: str) -> list[Item]:
-    items = of_result(Step(call, text), now=False)
+def _sent_back(text: str) -> list[Item]:
+    """Return that a check failed, where a message of the harness says so; it asks for nothing of the user's."""
+    if not (verdict := read_verdict(text)):
+        return []
+    line = PHRASES["zh" if is_chinese(verdict.told) else "en"]["sent_back"]
+    return [Item(line.format(command=verdict.command, what=verdict.what), "change", "result", CHECK)]
+
+
+def _returned(call: Call, text: str, *, ok: bool) -> list[Item]:
+    step = Step(call, text)
+    items = of_result(step, now=False)
+    if call.name == "edit" and ok and not (failed(step) or denied(step)):
+        # The call says what was changed; the tool says only where.
+        return [Item(edit_line(call), "change", "result", EDIT), *items]
     # A row of a table says nothing on its own, so only the remarks of one can be kept.
     return [item for item in items if item.kind != "plain"] if TABLE.search(items[0].label if items else "") else items
 

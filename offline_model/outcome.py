@@ -21,6 +21,8 @@ PASS = re.compile(r"^(?:OK\b|[=\s]*\d+ passed)", re.MULTILINE)
 FAIL = re.compile(r"^(?:FAILED|FAIL:|ERROR:)|\b\d+ failed\b|\w+Error\b|^Traceback", re.MULTILINE)
 # What makes a run one of tests: its command, or what it prints.
 TESTS = re.compile(r"\b(?:py|unit)?tests?\b|^Ran \d+ |\b\d+ passed", re.MULTILINE)
+# Where a test's class lies, behind its name.
+WHERE = re.compile(r" \([\w.]+\)")
 SHORT = 600
 MOST_LINES = 8
 

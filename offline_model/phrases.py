@@ -78,6 +78,10 @@ PHRASES: dict[Language, dict[str, str]] = {
         "fails": "The last run still reports a failure.",
         "no_run": "No run in this task shows whether it works.",
         "no_run_since": "Since the check failed I have run nothing that shows whether it works now.",
+        "cant_check": "The check failed, and I can't mend what it found: I am the offline model, I have no weights, and"
+        " my script knows only the faults of the sample tasks. What the check printed stands above.",
+        "cant_check_again": "The check still fails. As I said, I can't mend what it found, so I have changed nothing.",
+        "sent_back": "The check `{command}` failed and sent the work back: {what}",
         "lines": "{count} lines",
         "overview": "What it says about itself",
         "definitions": "What is defined",
@@ -121,6 +125,10 @@ PHRASES: dict[Language, dict[str, str]] = {
         "fails": "最后一次运行仍然报告失败。",
         "no_run": "这次任务里没有运行结果能说明它是否有效。",
         "no_run_since": "检查没通过之后，我还没有再运行过什么，说不准现在是否有效。",
+        "cant_check": "检查没有通过，而它查出的问题我改不了：我是离线模型，没有任何权重，"
+        "脚本里只有示例任务中的那些错误。检查打印了什么，原样写在上面。",
+        "cant_check_again": "检查还是没有通过。前面说过，它查出的问题我改不了，所以什么都没有改。",
+        "sent_back": "检查 `{command}` 没有通过，退回重做：{what}",
         "lines": "{count} 行",
         "overview": "项目自己的说明",
         "definitions": "定义了什么",

@@ -53,12 +53,31 @@ MAKE = re.compile(
 )  # fmt: skip
 
 
+SAYS = re.compile(r"\bwhat (?:it|they) says?\b|\bwhat is in (?:it|them)\b|[写说讲]了些?什么", re.I)
+READS = re.compile(r"\b(?:read|show|open|look at)\b|读|看|打开", re.I)
+ASKS = re.compile(
+    r"[?？]|\b(?:who|whom|whose|what|which|when|where|why|how|tell|look up|find)\b"
+    r"|什么|哪|谁|怎么|怎样|为何|多[少久长大远]|几[点号个次天]|吗|是否|告诉|查",
+    re.I,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """What is asked for, and which kinds of statements it names."""
 
     asked: Asked
     kinds: tuple[Kind, ...]
+
+
+def asks(text: str) -> bool:
+    """Whether `text` wants to know something; else it wants something done, be it to read what a file says."""
+    return bool(ASKS.search(SAYS.sub("", text)))
+
+
+def only_reads(text: str) -> bool:
+    """Whether `text` wants a file to be read, and nothing to be found in it."""
+    return bool(READS.search(text)) and not asks(text)
 
 
 def each_question(text: str) -> list[str]:

@@ -6,11 +6,13 @@ Everything is quoted from the calls and results of the request.
 from collections.abc import Sequence
 
 from offline_model.answer import MOST_PER_KIND, joined, section
-from offline_model.calls import HANDS_ON, NOTE_TOOLS, argument, arguments, label_of
+from offline_model.calls import HANDS_ON, NOTE_TOOLS, argument, label_of
 from offline_model.chat import ChatRequest, Step
+from offline_model.deeds import edit_line
 from offline_model.outcome import FAIL, MOST_LINES, PASS, TESTS, short, telling
 from offline_model.phrases import PHRASES, TITLES, Language
 from offline_model.sources import Item, gather
+from offline_model.verdict import read_verdict
 
 # How the results of the tools for notes begin, and which sentence leads each in.
 OF_NOTES = {
@@ -55,7 +57,7 @@ def report(request: ChatRequest, language: Language) -> str:
     runs = [step for step in steps if step.call.name == "bash"]
     if not runs or steps[-1].call.name != "bash":
         # What a check printed comes from a run, and that stands in the request itself.
-        no_run = words["no_run_since" if "</check_output>" in request.task else "no_run"]
+        no_run = words["no_run_since" if read_verdict(request.task) else "no_run"]
         return joined([no_run, did, said(steps[-1], language)])
     last = runs[-1].result
     passed = bool(PASS.search(last)) and not FAIL.search(last)
@@ -72,9 +74,9 @@ def _confirmed(items: Sequence[Item]) -> list[str]:
 
 
 def _line(step: Step, language: Language) -> str:
-    call, values = step.call, arguments(step.call)
+    call = step.call
     if call.name == "edit":
-        return f"`edit` `{argument(call)}`: `{short(values.get('old'))}` → `{short(values.get('new'))}`"
+        return edit_line(call)
     if call.name == "bash":
         return f"`bash` `{argument(call)}`: {' · '.join(telling(step.result)) or short(step.result)}"
     count = PHRASES[language]["lines"].format(count=len(step.result.splitlines()))

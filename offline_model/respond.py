@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from offline_model.answer import answer, language_of
+from offline_model.answer import answer, cannot_mend, language_of
 from offline_model.calls import HANDS_ON, label_of
 from offline_model.chat import Call, ChatRequest, Reply, Step
 from offline_model.outcome import denied, failed
@@ -16,6 +16,7 @@ from offline_model.questions import understand
 from offline_model.report import passed_on, report, said
 from offline_model.script import Flow, Planned, next_call
 from offline_model.summary import is_summary, spoiled, summarise
+from offline_model.verdict import read_verdict
 
 ACTIONS = ("bash", "edit", "write")
 FORGETS = re.compile(r"\bforget\b[^\n]*\bnote\b|忘掉[^\n]*笔记", re.IGNORECASE)
@@ -41,6 +42,8 @@ def respond(request: ChatRequest, flows: Sequence[Flow], fault: str = "") -> Rep
 
 
 def _closing(request: ChatRequest, steps: Sequence[Step], stuck: bool) -> str:
+    if not steps and read_verdict(request.task):
+        return cannot_mend(request)
     if any(step.call.name in ACTIONS for step in steps):
         return report(request, language_of(request))
     if not steps and "forget" in request.tools and FORGETS.search(request.question):

@@ -28,7 +28,7 @@ class OfflineServer:
     scripts: the labs' offline.toml files. window: tokens. delay: seconds between two streamed pieces.
     fault: see `offline_model.faults`; `faults.set()` changes it while the server runs. A request may ask for
         another fault and window in its HTTP headers, see `offline_model.headers`.
-    slow: seconds before a summary that is slow by fault.
+    slow: seconds before a reply that is slow by fault.
     record: keep the body of every chat request in `requests`.
     """
 

@@ -4,6 +4,7 @@ Knows the shape of a request; knows nothing of questions.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -139,7 +140,7 @@ def plain_key(text: str) -> str:
     return LETTERS.sub("", text).lower()
 
 
-def unique(items: list[Item]) -> tuple[Item, ...]:
+def unique(items: Iterable[Item]) -> tuple[Item, ...]:
     """Return `items` without those that say what an earlier one says."""
     seen: dict[str, Item] = {}
     for item in items:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from offline_model.chat import Call, ChatRequest, Reply
 from offline_model.cues import Kind
 from offline_model.deeds import is_deed, on_files, write_deeds, write_failures
-from offline_model.history import History, data_of, read_history
+from offline_model.history import CHECK, EDIT, History, data_of, read_history
 from offline_model.layout import HEADING_LINE, headings, of_work, write
 from offline_model.outcome import FAIL
 from offline_model.phrases import Language
@@ -39,6 +39,7 @@ KEPT = 10.0
 LITTLE = ("none", "minimal", "low")
 # A line of an answer that tells of a call, which the history itself tells better.
 ECHO = re.compile(r"`(?:read|write|edit|bash|search)` ")
+LOOKED = re.compile(r"`(?:read|search)` ")
 
 
 def is_summary(request: ChatRequest) -> bool:
@@ -54,15 +55,15 @@ def summarise(request: ChatRequest, without: Kind | None = None) -> str:
     found = headings(request.system)
     language: Language = "zh" if is_chinese(request.system) else "en"
     history, fits = read_history(data_of(request)), _fits(request)
-    items = _of_work(history, language) if of_work(found) else _in_turn(_worth_keeping(history.items), MOST)
+    items = _of_work(history, language) if of_work(found) else _of_tasks(history)
     chosen: list[Item] = []
     for item in items:
         if item.kind != without and fits(write(found, [*chosen, item], language)):
             chosen.append(item)
-    if of_work(found):
-        # Places were given by worth; what has a place stands in the order in which it happened.
-        order = {plain_key(item.text): place for place, item in reversed(list(enumerate(history.items)))}
-        chosen.sort(key=lambda item: order.get(plain_key(item.text), len(order)))
+    # Places were given by worth; what has a place stands in the order in which it happened.
+    known = [item for item in history.items if not (of_work(found) and item.label == EDIT)]
+    order = {plain_key(item.text): place for place, item in reversed(list(enumerate(known)))}
+    chosen.sort(key=lambda item: order.get(plain_key(item.text), len(order)))
     return write(found, chosen, language)
 
 
@@ -104,6 +105,17 @@ def _fits(request: ChatRequest) -> Callable[[str], bool]:
     return lambda text: len(text) <= (limit or DEFAULT_LIMIT)
 
 
+def _of_tasks(history: History) -> list[Item]:
+    """Return what a summary of finished tasks keeps; a change is told once, and what only looked changed nothing."""
+    kept = _worth_keeping(history.items)
+    again = [
+        item
+        for item in kept
+        if item.label.startswith(f"{EDIT} ") or (item.place == "answer" and LOOKED.match(item.text))
+    ]
+    return _in_turn([item for item in kept if item not in again], MOST)
+
+
 def _of_work(history: History, language: Language) -> list[Item]:
     """Return what a summary in the middle of the work keeps: limits, the task, what was done, then what is known."""
     told = [item for item in history.items if not _is_told_by_deeds(item)]
@@ -116,6 +128,8 @@ def _of_work(history: History, language: Language) -> list[Item]:
     failures = [deed for deed in last if not deed.ok or (deed.tool == "bash" and FAIL.search(deed.outcome))]
     lines = [Item(line, _kind_of_deed(line), "summary") for line in write_deeds(worked, language)]
     lines += [Item(line, "failed", "summary") for line in write_failures(failures, language)[-MOST_FAILURES:]]
+    lines += [replace(item, kind="failed") for item in kept if item.label == CHECK][-MOST_FAILURES:]
+    kept = [item for item in kept if item.label != CHECK]
     limits = [item for item in kept if item.kind == "rule"]
     facts = _in_turn([item for item in kept if item.kind != "rule"], MOST_OF_WORK)
     return [*limits, *goals, *doing, *lines, *facts]

@@ -99,7 +99,7 @@ def last_row(page: Page, event: str) -> str:
 
 
 def test_every_fault_is_tried_here() -> None:
-    alone = {"summary_slow", "summary_thinking", "summary_constraint", "stall"}
+    alone = {"summary_slow", "summary_thinking", "summary_constraint", "stall", "slow"}
     assert {*BEFORE_THE_SUMMARY, *LONG, *BEFORE_THE_TASK, *alone} == set(FAULTS)
 
 
@@ -182,6 +182,18 @@ def test_a_slow_summary_is_seen_while_it_is_written(page: Page, lab: Web) -> Non
     until(page, "document.querySelector('#status').innerText.includes('being summarised')", 30)
     assert session.state.compactions == []
     until(page, "document.querySelectorAll('[data-event=ContextCompacted]').length === 1", 30)
+
+
+def test_slow_replies_leave_time_to_press_stop(page: Page, lab: Web) -> None:
+    visit(page, lab)
+    choose(page, "slow")
+    page.locator('[data-sample="1"]').click()
+    until(page, "document.body.dataset.state !== 'idle'")
+    page.wait_for_timeout(1000)
+    page.get_by_role("button", name="Stop", exact=True).click()
+    until(page, "document.body.dataset.state === 'idle'")
+    assert "stopped by you" in last_row(page, "TaskEnded")
+    assert page.locator('[data-event="ToolEnded"]').count() == 0, "no reply had come"
 
 
 def test_a_stream_that_stalls_is_ended_by_stop(page: Page, lab: Web) -> None:

@@ -90,6 +90,7 @@ def test_a_student_s_whole_way(page: Page, web: Web, axe: Axe, language: str) ->
     assert DAY in answer(page) and ROOM in answer(page) and rows(page, "ToolEnded").count() == 1
     assert memory_cost(page, language) == without, "the list of this session is what it was"
     proved(page, "remembered")
+    between_the_calls(page, language)
     check_looks(page, axe, ("", "?tab=diff"))
 
     start_anew(page, language)
@@ -107,6 +108,22 @@ def test_a_student_s_whole_way(page: Page, web: Web, axe: Axe, language: str) ->
     assert says["none"] in notes(page) and memory_cost(page, language) == without
     play(page, AGAIN)
     assert answer(page).count(says["unknown"]) == 2 and DAY not in answer(page)
+
+
+def between_the_calls(page: Page, language: str) -> None:
+    """Step back three times, as the text says, to the call in front of which the note was kept."""
+    here = page.url
+    page.goto(f"{here.split('?')[0]}?tab=diff")
+    for _ in range(3):
+        before = page.url
+        page.locator('[data-step="back"]').click()
+        page.wait_for_url(lambda address, before=before: address != before)
+    assert {"en": "call 2 goes out", "zh": "第 2 次调用发出"}[language] in page.locator("#stepper").inner_text()
+    told = page.locator("#panel").inner_text()
+    kept, added = {"en": ("3 parts", "2 parts"), "zh": ("3 个部分", "2 个部分")}[language]
+    assert kept in told and added in told and "⇄" not in told, "nothing was replaced"
+    page.goto(here)
+    ready(page)
 
 
 def test_a_person_reads_mends_and_forgets_a_note(page: Page, web: Web, axe: Axe) -> None:
@@ -151,7 +168,8 @@ def test_a_compaction_takes_what_was_only_said_and_not_the_note(page: Page, web:
     until(page, "document.querySelector('#by-hand-preview [name=keep]')?.value === '0'")
     page.get_by_role("button", name="Compact now", exact=True).click()
     until(page, "!!document.querySelector('[data-event=ContextCompacted]') && document.body.dataset.state === 'idle'")
-    card = rows(page, "ContextCompacted").inner_text()
+    card = rows(page, "ContextCompacted").text_content() or ""
+    assert "Please remember that" in card and "## Changes and checks\n- none" in card
     assert f"({NAME['en']}.md)" in card and "Notes kept in this session" in card, "its line stands beside the summary"
     play(page, AGAIN)
     assert DAY in answer(page) and ROOM not in answer(page)

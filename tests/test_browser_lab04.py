@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 
 from harness.session import Session
 from tests.browser_support import until
-from tests.harness_support import offline
+from tests.harness_support import ROOT, Recorder, offline
 from tests.test_browser_lab07 import figure
 from tests.test_browser_lab08 import ALIVE, check_looks, play, proved, rows, settled, visit
 from tests.web_support import Web, serving
@@ -23,6 +23,7 @@ SAYS = {
     },
     "zh": {"inside": "子 Agent 1 做了什么", "own": "看它自己的上下文", "stays": "都不在", "waits": "在等你"},
 }
+WORKING = "[...document.querySelectorAll('.child-head[data-looks=running]')]"
 IDS = "(all => all.length === new Set(all).size)([...document.querySelectorAll('[id]')].map(each => each.id))"
 
 
@@ -85,7 +86,7 @@ def test_what_a_sub_agent_does_comes_live_and_its_question_is_answered_from_its_
     page.locator('[data-sample="4"]').click()
     until(page, f"{ALIVE} && document.querySelector('#child-1-feed form[data-approval]')", 30)
     card = page.locator("#feed > li", has=page.locator("#child-1-feed"))
-    assert card.locator("details.inside").get_attribute("open") is not None, "open while it works"
+    assert card.locator("details.inside").get_attribute("open") is not None, "a question is in sight"
     assert SAYS["en"]["waits"] in page.locator("#child-1-head").inner_text()
     assert page.evaluate("document.body.dataset.state") == "waiting"
     form = page.locator("#child-1-feed form[data-approval]")
@@ -100,6 +101,75 @@ def test_what_a_sub_agent_does_comes_live_and_its_question_is_answered_from_its_
     unfold(page, 1)
     assert "You did not allow it" in card.text_content() or "denied" in card.text_content().lower()
     assert session.state.children[1].state.tasks[0].ended == "answered"
+
+
+def test_with_slow_replies_stop_finds_the_sub_agents_at_work(
+    page: Page, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    data, scripts = tmp_path_factory.mktemp("stop"), sorted((ROOT / "labs").glob("*/offline.toml"))
+    with Recorder(scripts, delay=0, slow=3.0) as model:
+        with serving(data, lab="04", model=model, language="en", offline_assets=True) as web:
+            session = visit(page, web)
+            page.locator("#drawer > summary").click()
+            page.get_by_label("Replies are slow").check()
+            page.get_by_role("button", name="Use this", exact=True).click()
+            page.locator('[data-event="FaultChosen"]').wait_for()
+            page.locator("#drawer > summary").click()
+            page.locator('[data-sample="1"]').click()
+            until(page, f"({WORKING}).length === 4", 30)
+            page.get_by_role("button", name="Stop", exact=True).click()
+            until(page, "document.body.dataset.state === 'idle'", 30)
+            # Each call has its result.
+            until(page, "document.querySelectorAll('#feed > [data-event=ToolEnded]').length === 5", 30)
+            assert {child.state.tasks[0].ended for child in session.state.children.values()} == {"stopped"}
+            proved(page, "stopped")
+
+
+def test_several_are_watched_at_once_and_what_a_person_opens_stays_open(
+    page: Page, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    data = tmp_path_factory.mktemp("slow")
+    with offline(delay=0.15) as model, serving(data, lab="04", model=model, offline_assets=True) as web:
+        page.set_viewport_size({"width": 1360, "height": 850})
+        visit(page, web)
+        page.locator('[data-sample="1"]').click()
+        until(page, f"({WORKING}).length === 4", 30)
+        tall = page.evaluate(f"({WORKING}).map(one => one.closest('.child').offsetHeight)")
+        # The head of the page and the box for a task take about 350 pixels of the 850.
+        assert sum(tall) < 500, tall
+        assert not page.locator("details.inside[open]").count()
+        until(page, f"({WORKING}).some(one => /Call [0-9]+: the model is answering|runs/.test(one.innerText))")
+        number = page.evaluate(f"Number(({WORKING}).at(-1).dataset.child)")
+        fold = page.locator("details.inside", has=page.locator(f"#child-{number}-feed"))
+        fold.locator("> summary").focus()
+        page.keyboard.press("Enter")
+        before = page.locator(f"#child-{number}-feed > li").count()
+        until(page, f"document.querySelector('#child-{number}-head').dataset.looks === 'answered'", 60)
+        until(page, f"document.querySelectorAll('#child-{number}-feed > li').length > {before}")
+        assert page.locator("details.inside[open]").count() == 1, "also once its row is that of its answer"
+        fold.locator("> summary").click()
+        until(page, "document.body.dataset.state === 'idle'", 60)
+        assert not page.locator("details.inside[open]").count(), "and what is folded again stays folded"
+
+
+def test_from_a_sample_it_is_few_keys_to_the_question_of_a_sub_agent(page: Page, web: Web) -> None:
+    session = visit(page, web)
+    page.locator('[data-sample="4"]').focus()
+    page.keyboard.press("Enter")
+    until(page, f"{ALIVE} && document.querySelector('.to-question')", 30)
+    assert page.evaluate("document.activeElement.dataset.sample") == "4"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.checkVisibility() && document.activeElement.offsetHeight > 15")
+    page.keyboard.press("Enter")
+    until(page, "location.hash.startsWith('#child-1-tool-call')")
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.value") == "allow":
+            break
+    assert page.evaluate("document.activeElement.closest('form').dataset.approval !== undefined")
+    page.keyboard.press("d")
+    until(page, "document.body.dataset.state === 'idle'", 30)
+    assert not page.locator(".to-question").count() and session.state.children[1].state.tasks[0].ended == "answered"
 
 
 def test_its_own_page_shows_its_own_context(page: Page, web: Web, axe: Axe) -> None:

@@ -86,7 +86,12 @@ def test_a_check_that_is_weakened_in_a_task_counts_only_once_it_is_accepted_in_i
     card = page.locator("#trust")
     assert card.is_visible() and "30 s: true" in card.inner_text(), "the weakened check is asked about"
     assert rows(page, "Verified").count() == before, "and it does not count until then"
-    card.get_by_role("button", name=SAYS["en"]["trust"]).click()
+    assert verdicts(page) == ["passed", "untrusted"]
+    assert "It has changed since you accepted it, in this session's copy." in card.inner_text()
+    page.locator("#panel").get_by_role("link", name="Answer the question about it").click()
+    until(page, "location.hash === '#trust'")
+    assert card.evaluate("card => card.getBoundingClientRect().bottom <= innerHeight && card.checkVisibility()")
+    card.get_by_role("button", name="Accept them as they are now").click()
     until(page, f"{ALIVE} && document.querySelector('#trust').hidden")
     play(page, 2)
     last = rows(page, "Verified").last
@@ -95,12 +100,25 @@ def test_a_check_that_is_weakened_in_a_task_counts_only_once_it_is_accepted_in_i
     assert events(session, e.Verified)[-1].command == "true"
 
 
+def test_a_task_that_is_stopped_while_it_asks_is_not_checked(page: Page, web: Web) -> None:
+    session = visit(page, web)
+    trust(page, "en")
+    page.locator('[data-sample="1"]').click()
+    until(page, "!!document.querySelector('form[data-approval]')")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.locator('[data-event="TaskEnded"]').wait_for()
+    end = rows(page, "TaskEnded").last.inner_text()
+    assert "stopped by you" in end and "erified" not in end and not events(session, e.CheckStarted)
+    proved(page, "stopped")
+
+
 def test_without_trust_nothing_is_checked_and_the_page_says_why(page: Page, web: Web) -> None:
     session = visit(page, web)
     page.locator("#trust").get_by_role("button", name="Not now").click()
     until(page, f"{ALIVE} && document.querySelector('#trust').hidden")
     play(page, 2)
-    assert not events(session, e.CheckStarted) and verdicts(page) == []
+    assert not events(session, e.CheckStarted) and verdicts(page) == ["untrusted"]
+    assert "not accepted when the task began" in page.locator("#status").inner_text()
     assert page.locator('[data-problem="untrusted"]').count()
 
 

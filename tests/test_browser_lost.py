@@ -68,7 +68,7 @@ def test_what_is_read_again_stands_in_the_context_again_without_a_reload(page: P
     until(page, "!!document.querySelector('#stream')?._htmx?.sse")
     assert fate(page, "tg-5c91") == "lost"
     web.run(run_sample(session, 5), 60)
-    until(page, f"{row('tg-5c91')}?.dataset.fate === 'tail'")
+    until(page, f"{row('tg-5c91')}?.dataset.fate === 'again'")
     assert page.locator('[data-fact="number"]').count() == 0, "the kind that was chosen stays chosen"
     assert "Compaction 1" in page.locator("#panel").inner_text()
 

@@ -78,6 +78,27 @@ def test_what_is_taken(text: str, kind: str, facts: list[str]) -> None:
         ("只有主管可以重启闸机。", "只有主管可以重启闸机。"),
         ("最多写三句话", "最多写三句话"),
         ("改动必须经过测试，禁止直接上线", "改动必须经过测试，禁止直接上线"),
+        *(
+            (text, text)
+            for text in (
+                "Could you never delete a row?",
+                "Would you leave the tests alone?",
+                "Why don't you keep the names?",
+                "Can you fix a.py, which must not be renamed?",
+                "What is it, only one word please?",
+                "What happened, without reading it again?",
+                "What does it do and don't change any file?",
+                "Is it ok to never delete rows?",
+                "When you answer do not guess, ok?",
+                "Do only the first part, ok?",
+                "Nothing may be deleted.",
+                "能不能不要删除记录？",
+                "可以只改 README 吗？",
+                "只看日志，哪些已确认？",
+                "请修好，什么都不要动，好吗？",
+                "不重新读文件，K-207 是什么？",
+            )
+        ),
     ],
 )
 def test_a_demand_of_a_user_is_never_missed(text: str, demand: str) -> None:
@@ -90,6 +111,12 @@ def test_a_demand_of_a_user_is_never_missed(text: str, demand: str) -> None:
         "只有三台闸机在线。", "他只是怀疑。", "三只猫和一只鸟", "3 只猫", "两只手", "船只靠岸", "只好等着",
         "要不要重启？", "他们分别到了", "是不是坏了？", "哪些只是怀疑，哪些已排除？",
         "It is not running.", "These are only suspected.",
+        # A question that only asks demands nothing.
+        "What does the crew need to know today?", "Does it need to run here?", "Are there no tests?",
+        "Which have a cause, and which must be checked?", "From what you have: which should be left alone?",
+        "What must never be named?", "船员今天必须知道什么？", "哪些东西不能改？", "为什么不能删？",
+        # What only fills an empty place, or tells what happened.
+        "none", "- none", "`none`", "无", "`bash rm x` was not allowed, so I stop here.",
     ],
 )  # fmt: skip
 def test_a_description_is_no_demand(text: str) -> None:
@@ -163,9 +190,11 @@ def test_a_demand_in_the_narrow_sense_is_one_in_the_wide_sense_too(text: str) ->
         "Error:\n",
         "::a",
         "'",
+        "能",
+        "what, ",
     ],
 )
 def test_a_hostile_text_comes_through(unit: str) -> None:
-    for end in ("", "!9_", "1111"):
+    for end in ("", "!9_", "1111", "must?"):
         for fact in facts_in(unit * (600_000 // len(unit)) + end):
             assert isinstance(fact, Fact)

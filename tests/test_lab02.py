@@ -110,6 +110,20 @@ async def check_first(session: Session, opened: Library, language: str) -> None:
     )
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_the_conversation_has_is_known_however_it_is_asked_for(tmp_path: Path, language: str) -> None:
+    async def scenario() -> None:
+        async with library(tmp_path, lab="02") as opened:
+            session = await opened.create(language=language)
+            for number in (TELL, ASK, AGAIN):
+                await run_sample(session, number, language=language)
+            assert ROOM in answer(session) and DAY in answer(session) and UNKNOWN[language] not in answer(session)
+            points = [line for line in answer(session).splitlines() if line.startswith("- ")]
+            assert len(points) == len(set(points))
+
+    asyncio.run(scenario())
+
+
 def test_without_a_yes_nothing_is_kept_or_forgotten(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with library(tmp_path, lab="02") as opened:

@@ -299,7 +299,7 @@ def test_a_skill_in_use_stands_beside_every_strategys_summary_once(tmp_path: Pat
             await run_sample(session, 3)
             await run(session, "Read skills/cancelled-sailing/SKILL.md")
             for number in range(5):
-                (session.workspace.root / f"log-{number}.md").write_text(f"- Line {number} of a log.\n" * 50)
+                (session.workspace.root / f"log-{number}.md").write_text(f"- Line {number} of a log.\n" * 60)
                 await run(session, f"Read log-{number}.md")
             made = await compact_all(session)
             assert made.beside.count("begins with the word HERON") == 1

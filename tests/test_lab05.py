@@ -93,6 +93,7 @@ def test_the_agent_cannot_weaken_the_check_of_its_own_task(tmp_path: Path, langu
             assert len(events(session, e.Verified)) == len(made), "nobody accepted the new command"
             [told] = [each for each in session.state.instructions.sources if each.kind == "check"]
             assert (told.problem, told.wanted) == ("untrusted", "30 s: true")
+            assert says(session, 1) == ("passed", 1) and says(session, 2) == ("untrusted", 0)
             assert "InstructionsSet" in names(session)[names(session).index("TaskEnded") :], "and it is told"
 
     asyncio.run(scenario())
@@ -158,6 +159,7 @@ def test_it_works_with_every_lab_in_the_list_and_without_a_file(tmp_path: Path) 
             assert told.problem == "check_none" and told.start == told.end
             await run_sample(session, 3)
             assert session.state.tasks[0].ended == "answered" and not events(session, e.CheckStarted)
+            assert says(session, 1) == ("check_none", 0)
 
     asyncio.run(scenario())
 

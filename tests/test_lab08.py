@@ -14,6 +14,7 @@ from harness.discovery import find_labs, load
 from harness.replay import State
 from harness.session import Session
 from tests.harness_support import assert_rebuilt, events, library, run, run_sample, running, until
+from web.figures import limits
 
 ROOT = Path(__file__).parent.parent
 LIMIT = {"en": "Do not change any file but report.py.", "zh": "除 report.py 外不要改动任何文件"}
@@ -159,6 +160,9 @@ def test_a_cut_at_the_very_start_is_said_once_and_asks_nobody(tmp_path: Path) ->
     asyncio.run(scenario())
 
 
+NEWS = (e.ContextMeasured, e.ModelCallFailed)
+
+
 def test_an_overflow_is_compacted_once_and_sent_once_more(tmp_path: Path) -> None:
     async def scenario() -> None:
         source = logs(tmp_path / "logs")
@@ -172,6 +176,11 @@ def test_an_overflow_is_compacted_once_and_sent_once_more(tmp_path: Path) -> Non
                 [failed] = events(session, e.ModelCallFailed)
                 [made] = events(session, e.ContextCompacted)
                 assert failed.kind == "overflow" and made.trigger == "overflow"
+                told = [each.event for each in session.records if isinstance(each.event, NEWS)]
+                place = told.index(failed)
+                assert isinstance(told[place - 1], e.ContextMeasured) and told[place - 1] not in told[place:]
+                measured = limits(session.records, session.state.calls)
+                assert measured[failed.call] == told[place - 1] and len(measured) == len(session.state.calls) - 1
                 assert [task.ended for task in session.state.tasks] == ["answered", "answered"]
                 assert_rebuilt(session, [raw for raw in server.requests])
 

@@ -29,6 +29,7 @@ from harness.thresholds import percent_threshold, share, warning
 from tests.checkpoints_support import assert_nothing_done_twice, finish, left_by_a_kill, seqs, state_at
 from tests.harness_support import ROOT, assert_rebuilt, events, library, run, run_sample, running, until
 from tests.web_session import FoldedSession
+from web.catalogue import load as load_words
 from web.feed import make_row
 from web.figures import limits
 from web.turns_chart import turns
@@ -148,7 +149,7 @@ def test_the_agent_marks_three_stages_and_each_gives_way_far_below_the_threshold
     asyncio.run(scenario())
 
 
-def test_a_person_ends_a_stage_while_the_task_runs_and_while_nothing_does(tmp_path: Path) -> None:
+def test_a_person_ends_a_stage_while_the_task_runs_and_only_then(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with library(tmp_path, lab="10", settings={"window": 100_000}) as opened:
             session = await opened.create(language="en")
@@ -165,39 +166,24 @@ def test_a_person_ends_a_stage_while_the_task_runs_and_while_nothing_does(tmp_pa
             assert made.event.trigger == "stage"
             assert all(entry.seq < stage for entry in made.removed) and all(seq > stage for seq in made.event.kept)
             assert reads(session) == [day(n, "en") for n in range(1, 31)]
-            stages.end_stage(session, "")
+            with pytest.raises(Problem) as caught:
+                stages.end_stage(session, "")
+            assert caught.value.code == "no_stages" and len(events(session, e.StageEnded)) == 1
+            plan, _ = by_hand.plan_by_hand(session.strategy, session.state, 0)
+            assert (
+                not plan.kept + plan.pinned
+                and plan.removed != by_hand.plan_by_hand(session.strategy, session.state, 1)[0].removed
+            )
+            by_hand.compact_now(session, focus="", keep=0, cut=plan.cut, language="en")
             await finish(session)
-            assert [each.event.trigger for each in session.state.compactions] == ["stage"] * 2
+            assert [each.event.trigger for each in session.state.compactions] == ["stage", "by hand"]
             assert [entry.category for entry in session.state.context.entries] == ["summary"]
-            stages.end_stage(session, "")
-            await finish(session)
-            assert events(session, e.CompactionRefused)[-1].reason == "nothing_to_cut"
+            with pytest.raises(Problem) as caught:
+                by_hand.compact_now(session, focus="", keep=0, cut=0, language="en")
+            assert caught.value.code == "nothing_to_compact"
             assert session.state.stage_ended == 0
             await run(session, "Which way of matching was rejected?")
             assert "O-0205" in events(session, e.ModelCallEnded)[-1].text
-
-    asyncio.run(scenario())
-
-
-def test_a_stage_ended_while_nothing_runs_takes_all_tasks_at_once_also_where_another_strategy_is_the_labs_own(
-    tmp_path: Path,
-) -> None:
-    async def scenario() -> None:
-        for lab, others in (("10", ()), ("09", ("10",)), ("10", ("09",))):
-            folder = tmp_path / f"{lab}-{len(others)}"
-            folder.mkdir()
-            async with library(folder, lab=lab, extensions=others, settings={"window": 100_000}) as opened:
-                session = await opened.create(language="en")
-                await run_sample(session, 1)
-                await run(session, "What is confirmed?")
-                before = [entry.seq for entry in session.state.context.entries]
-                stages.end_stage(session, "")
-                [stage] = events(session, e.StageEnded)
-                assert stage.at_once and not session.state.compactions
-                await finish(session)
-                [made] = session.state.compactions
-                assert (made.event.strategy, made.event.trigger) == ("stages", "stage")
-                assert [entry.seq for entry in made.removed] == before and not made.event.kept + made.event.pinned
 
     asyncio.run(scenario())
 
@@ -206,10 +192,14 @@ def test_too_little_is_no_reason_for_a_summary(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with library(tmp_path, lab="10") as opened:
             session = await opened.create(language="en")
-            await run(session, "Which files are there?")
+            session.start_task(session.lab.groups[0].samples[0].task["en"], language="en")
+            await until(lambda: len(session.state.checkpoints) == 1)
             stages.end_stage(session, "")
-            await finish(session)
+            await until(lambda: bool(events(session, e.CompactionRefused)))
             assert events(session, e.CompactionRefused)[-1].reason == "little_gain"
+            _, job = by_hand.plan_by_hand(session.strategy, session.state, 1)
+            for language in ("en", "zh"):
+                assert str(job.least) in load_words(language).t("stage.then")
             assert not events(session, e.SummaryCallStarted)
 
     asyncio.run(scenario())

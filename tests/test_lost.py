@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from harness.context import Entry, make_entry
 from harness.facts.finder import Finder
+from harness.facts.ranges import MOST, between
 from harness.facts.told import texts_of
 from harness.lost import Trace, Traced, trace
 from harness.messages import AssistantMessage, Message, SummaryMessage, ToolCall, ToolResult, UserMessage
@@ -51,6 +52,58 @@ def test_a_fact_stands_in_the_tail_in_the_summary_or_nowhere() -> None:
         "log.md": "tail", "Don't change any file.": "summary", "E-217": "tail", "gate_log": "lost", "6.8 s": "lost",
         "503": "lost", "08:03": "tail",
     }  # fmt: skip
+
+
+def test_what_stayed_at_the_cut_is_told_from_what_came_later() -> None:
+    removed = entries(result("gate_a gate_b gate_c gate_d gate_e gate_f, `limit 15`"))
+    made = replace(summary("gate_b, gate_c; limit: 20"), beside="gate_c gate_d")
+    said = [UserMessage("gate_a gate_c"), made, AssistantMessage("gate_b gate_d gate_e")]
+    kept = entries(*said, start=100)
+    found = {each.fact.text: (each.fate, each.place) for each in trace(removed, kept, at=101)}
+    assert found["gate_a"] == found["gate_c"] == ("tail", 100)
+    assert found["gate_b"] == ("summary", 101) and found["gate_d"] == ("beside", 101)
+    assert found["gate_e"] == ("again", 102) and found["gate_f"] == ("lost", None)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "read `log-1.md … log-3.md`",
+        "- Read log-1.md…log-3.md, and no more.",
+        "see `log-1.md` to `log-3.md`.",
+        "log-1.md–log-3.md",
+        "log-1.md ... log-3.md",
+        "From ./log-1.md through ./log-4.md.",
+        "已读 log-1.md 到 log-3.md",
+        "`log-0.md`至`log-9.md`",
+    ],
+)
+def test_what_a_range_names_is_kept(said: str) -> None:
+    assert fates([result("log-2.md")], summary(said)) == {"log-2.md": "summary"}
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("log-2.md", "log-1.md, log-3.md"),
+        ("log-2.md", "log-1.md … log-3.txt"),
+        ("log-2.md", "log-3.md … log-1.md"),
+        ("log-2.md", "Renamed log-1.md to log-3.md"),
+        ("log-2.md", "把 log-1.md 改名到 log-3.md"),
+        ("log-2.md", "a1/log-1.md … a3/log-3.md"),
+        ("log-5.md", "log-1.md … log-3.md"),
+        ("day-9.csv", "day-08.csv … day-11.csv"),
+        ("day-9.csv", "day-08.csv … day-110.csv"),
+        ("log-2.md", f"log-1.md … log-{MOST + 2}.md"),
+    ],
+)
+def test_what_is_no_range_or_too_long_a_one_names_its_ends_only(told: str, said: str) -> None:
+    assert fates([result(told)], summary(said))[told] == "lost"
+
+
+def test_a_range_keeps_the_width_of_its_numbers() -> None:
+    assert list(between("day-08.zh.csv 到 day-11.zh.csv")) == ["day-09.zh.csv", "day-10.zh.csv"]
+    assert list(between("k8-x to k11-x")) == ["k9-x", "k10-x"]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +269,10 @@ def assert_true(traced: Traced, removed: list[Entry], kept: list[Entry]) -> None
     place = next(entry for entry in kept if entry.seq == traced.place)
     assert (traced.fate == "tail") is (place.category != "summary")
     stands = squeezed(traced.instead if traced.fate == "changed" else traced.fact.key)
-    assert any(stands in squeezed(text) for _, text in texts_of(place))
+    named = [text for _, text in texts_of(place)]
+    assert any(stands in squeezed(text) for text in named) or traced.fact.key in [
+        name for text in named for name in between(text)
+    ]
 
 
 @given(st.lists(MESSAGES, max_size=4), st.lists(MESSAGES, max_size=4))
@@ -235,11 +291,11 @@ def test_nothing_is_lost_where_everything_is_kept(messages: list[Message]) -> No
 @given(st.lists(MESSAGES, max_size=3), st.lists(MESSAGES, max_size=4), st.integers(0, 4))
 def test_kept_messages_may_come_bit_by_bit(removed: list[Message], kept: list[Message], first: int) -> None:
     before, after = entries(*removed), entries(*kept, start=100)
-    following = Trace(before)
+    following = Trace(before, 101)
     for part, so_far in ((after[:first], after[:first]), (after[first:], after)):
         found = following.read(part)
         # Of several messages in which a fact stands, any may be named.
-        pairs = zip(found, trace(before, so_far), strict=True)
+        pairs = zip(found, trace(before, so_far, 101), strict=True)
         assert all(replace(one, place=None) == replace(other, place=None) for one, other in pairs)
 
 
@@ -265,6 +321,7 @@ def work(removed: list[Entry], kept: list[Entry]) -> int:
         "Never wait {n} s at gate_{n}, see src/lane_{n}.py:{n}\n",
         "不要在 {n} 号闸机重放 tg-{n}，`git push {n}`\n",
         "a_b\n",
+        "log-{n}.md to log-9{n}.md … log-9{n}.md\n",
     ],
 )
 def test_the_work_grows_with_the_text(line: str) -> None:
@@ -285,7 +342,7 @@ def test_lab_07_loses_the_probe_and_keeps_the_demand(tmp_path: Path, language: s
             await run_sample(session, 2, language=language)
             (compaction,) = session.state.compactions
             kept = session.state.context.entries
-            traced = {each.fact.text: each for each in trace(compaction.removed, kept)}
+            traced = {each.fact.text: each for each in trace(compaction.removed, kept, compaction.seq)}
             for text in ("08:03", "E-217", "tg-5c91"):
                 assert (traced[text].fate, traced[text].category) == ("lost", "results")
             assert (traced[demand].fate, traced[demand].of_user) == ("summary", True)

@@ -68,7 +68,7 @@ def test_a_note_is_a_readable_file_and_the_list_has_its_beginning(folder: Path) 
     assert (folder / "release-day.md").read_text("utf-8") == note.content
     assert note.content == "# Release day\n\nNew versions go out on Thursdays at 14:30, and Ines releases them.\n"
     assert (folder / "index.md").read_text("utf-8").splitlines()[1:] == [
-        "- [Release day](release-day.md): New versions go out on Thursdays at…"
+        "- [Release day](release-day.md): New versions go out on Thursdays…"
     ]
     assert look(folder).notes == (note,) and problems(folder) == {}
     assert forget(folder, "release-day") == note
@@ -92,10 +92,25 @@ def test_any_title_gives_a_safe_name_of_its_own(folder: Path, title: str, name: 
     assert len(look(folder).notes) == 2 and problems(folder) == {}
 
 
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("Word " * 15 + "Words", "Word " * 15 + "Words"),
+        ("Word " * 30, "Word " * 15 + "Word…"),
+        ("字" * 60, "字" * 60),
+        ("字" * 90, "字" * 39 + "…"),
+    ],
+)
+def test_a_title_that_is_too_long_ends_where_a_word_does_and_says_so(title: str, shown: str) -> None:
+    assert read_note("n", f"# {title}\n\ntext\n").title == shown and len(shown) <= 80
+
+
 def test_how_a_note_begins_is_one_short_line() -> None:
     assert beginning("short\n\ntext") == "short text"
     assert beginning("One two " * 9) == "One two One two One two One two One two…"
     assert beginning("字" * 30) == "字" * 20 + "…" and beginning("x" * 99) == "x" * 40 + "…"
+    assert beginning("The new versions of the board stand in the cellar.") == "The new versions of the board stand…"
+    assert beginning("the the " * 9) == "the the the the the the the the the the…", "rather so than nothing"
     assert Note("n", "a [link](b.md)", "x\ny").line == "- [a (link)(b.md)](n.md): x y"
 
 

@@ -64,6 +64,7 @@ def outcome(server: OfflineServer, request: Request, headers: Mapping[str, str],
         ("stall", "timeout", "timeout"),
         ("cut", "broken_stream", "broken_stream"),
         ("empty", "empty", "empty"),
+        ("slow", "stop", "stop"),
         ("summary_empty", "stop", "empty"),
         ("summary_truncated", "stop", "length"),
         ("summary_tools", "stop", "tool_calls"),
@@ -108,12 +109,14 @@ def test_a_requests_fault_stands_before_the_servers_own_and_uses_none_of_it_up(s
     assert outcome(server, PLAIN, {}) == "stop"
 
 
-def test_a_slow_summary_sends_nothing_for_a_while_and_then_comes_whole(server: OfflineServer) -> None:
-    assert outcome(server, SUMMARY, {FAULT: "summary_slow"}, stall_seconds=0.15) == "timeout"
-    slow, plain = (asyncio.run(ask(server, SUMMARY, headers)) for headers in ({FAULT: "summary_slow"}, {}))
+@pytest.mark.parametrize("fault", ["slow", "summary_slow"])
+def test_what_is_slow_sends_nothing_for_a_while_and_then_comes_whole(server: OfflineServer, fault: str) -> None:
+    assert outcome(server, SUMMARY, {FAULT: fault}, stall_seconds=0.15) == "timeout"
+    assert outcome(server, PLAIN, {FAULT: fault}, stall_seconds=0.15) == ("timeout" if fault == "slow" else "stop")
+    slow, plain = (asyncio.run(ask(server, SUMMARY, headers)) for headers in ({FAULT: fault}, {}))
     assert slow.text == plain.text
     body = json.loads(SUMMARY.body()) | {"stream": False}
-    whole = httpx2.post(f"{server.address}/chat/completions", json=body, headers={FAULT: "summary_slow"})
+    whole = httpx2.post(f"{server.address}/chat/completions", json=body, headers={FAULT: fault})
     assert whole.json()["choices"][0]["message"]["content"] == plain.text
 
 

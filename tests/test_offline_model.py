@@ -279,7 +279,7 @@ def test_unknown_faults_are_refused() -> None:
         Faults("sleepy")
     with pytest.raises(ValueError, match="whole number"):
         Faults("stall:often")
-    assert len(set(FAULTS)) == len(FAULTS) == 17
+    assert len(set(FAULTS)) == len(FAULTS) == 18
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}

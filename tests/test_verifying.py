@@ -9,6 +9,7 @@ import sys
 import time
 from io import BytesIO
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -16,7 +17,7 @@ from harness import events as e
 from harness.agent import Agent
 from harness.by_hand import change_setting
 from harness.check_events import FAILING
-from harness.checks import FILE, Check, check_source, in_force, read_check, verdict, was_denied, went_back
+from harness.checks import FILE, Check, NoCheck, check_source, in_force, read_check, verdict, was_denied, went_back
 from harness.coding_tools.text_file import why
 from harness.confirmations import Confirmations
 from harness.demands import demands_of
@@ -36,12 +37,16 @@ from harness.workspace import Workspace
 from tests.checks_support import ANYTHING, DEMO, accept, checking, outcomes, project, running_like, written
 from tests.harness_support import ROOT, events, library, run, run_sample, running, until
 from tests.test_lab10 import Lines, change, put
-from tests.web_session import FoldedSession, check, checked_session
+from tests.web_html import find
+from tests.web_session import FoldedSession, check, checked_session, told
+from web.decided import end_detail
+from web.feed import render_feed
 from web.pages import Pages
 from web.status import status_line
 from web.viewer import Viewer
 
 HELLO = "Hello."
+PAGES = Pages.load()
 
 
 def of(folder: Path, *, trusted: bool = True) -> Workspace:
@@ -278,8 +283,49 @@ def test_in_a_folder_that_nobody_trusts_nothing_is_checked(tmp_path: Path) -> No
             await run(session, HELLO)
             assert session.state.tasks[0].ended == "answered" and not events(session, e.CheckStarted)
             assert not (session.workspace.root / "was-run").exists()
+            await accept(session, tmp_path)
+            assert verdict(session.state, 1, len(session.records)).says == "untrusted", "as it was when the task began"
+            await run(session, HELLO)
+            assert verdict(session.state, 2, len(session.records)).says == "passed"
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("problem", ["", "untrusted", *get_args(NoCheck), "<b>anything</b>"])
+def test_a_task_that_nobody_checked_says_so_and_why(problem: str) -> None:
+    session = FoldedSession().begin()
+    session.task("Nothing is to be checked")
+    session.call_started()
+    session.call_ended("Done.")
+    first = session.end()
+    session.add(told(("check", FILE, "" if problem else "Run by the harness.", problem, "")))
+    rows, ends = [first], ["answered", "stopped"]
+    for reason in ends:
+        session.task("Do it")
+        session.add(told(("check", FILE, "", "", "")))
+        session.call_started()
+        session.call_ended("Done.")
+        rows.append(session.end(reason))
+        session.add(told(("check", FILE, "" if problem else "Run by the harness.", problem, "")))
+    details = [end_detail(row, row.event, session.state, session.records).checked.says for row in rows]
+    known = problem if problem in ("untrusted", *get_args(NoCheck)) else "not_run"
+    assert details == ["", known, ""], "what ended without an answer was not to be checked"
+
+
+@pytest.mark.parametrize(("language", "says"), [("en", "Not verified: "), ("zh", "未验证：")])
+def test_why_nobody_checked_stands_in_the_row_and_in_the_status(language: str, says: str) -> None:
+    for problem in ("untrusted", *get_args(NoCheck), "moon"):
+        session = FoldedSession().begin()
+        session.add(told(("check", FILE, "", problem, "")))
+        session.task("Do it")
+        session.call_started()
+        session.call_ended("Done.")
+        session.end()
+        viewer = Viewer(PAGES, language=language)
+        line = viewer.words.code("checked", "not_run" if problem == "moon" else problem)
+        assert line.startswith(says)
+        [mark] = [each for each in find(render_feed(session, viewer)) if "data-verdict" in each.attributes]
+        assert mark.text == line and "mark" in mark.attributes["class"] and line in status_line(session, viewer)
 
 
 def test_a_failure_goes_back_at_most_three_times_and_then_the_task_ends_unverified(tmp_path: Path) -> None:

@@ -60,7 +60,8 @@ CODES = {
     "status_ended": literals(e.TaskEnded, "reason"),
     "ended_detail": codes(Kind) + " empty files",
     "resumed": literals(e.TaskResumed, "by"),
-    "mark": "empty more_choices calls_in_text no_usage no_finish made_ids refusal thought_in_text adapted_request",
+    "mark": "empty more_choices calls_in_text no_usage no_finish made_ids refusal thought_in_text adapted_request "
+    "endless",
     "refused": "summary_failed summary_empty summary_cut_off summary_only_calls summary_headings not_smaller "
     "nothing_to_cut cut_at_start context_changed stopped broken_pairs running_task declined summary_too_long "
     "little_gain " + " ".join(TOLD.values()),
@@ -74,7 +75,7 @@ CODES = {
     "diff_kind": codes(ChangeKind),
     "fate": codes(Fate),
     "lost_group": " ".join(GROUPS),
-    "by_hand_keep": " ".join(map(str, KEEPS)),
+    "by_hand_keep": " ".join([*map(str, KEEPS), "rule"]),
     "step_name": " ".join(kind.__name__ for kind in STOPS),
     "strategy": STRATEGIES,
     "source_kind": codes(SourceKind),

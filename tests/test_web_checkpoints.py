@@ -1,4 +1,4 @@
-"""The rows of checkpoints, of the end of a task that has some, and of the cut behind a stage."""
+"""The rows of checkpoints, of the end of a task, of the cut behind a stage, and the line of the status."""
 
 import re
 from dataclasses import replace
@@ -13,6 +13,7 @@ from tests.web_html import elements
 from tests.web_session import FoldedSession, decided_session, read_turn
 from web.feed import render_feed
 from web.pages import Pages
+from web.status import status_line
 from web.viewer import Viewer
 
 VIEWERS = {each: Viewer(Pages.load(), form_token="token-1", language=each) for each in ("en", "zh")}
@@ -103,7 +104,7 @@ def test_the_line_of_a_cut_behind_a_stage_says_so() -> None:
     [
         ("person", True, "all tasks so far, with their answers, give way to one summary at once"),
         ("person", False, "Before the next call, what the model has read up to here gives way"),
-        ("agent", False, "but for the request of the running task"),
+        ("agent", False, "If that is less than 300 tokens, nothing is summarised."),
     ],
 )
 def test_the_row_of_a_stage_says_what_gives_way_and_when(by: str, at_once: bool, words: str) -> None:
@@ -125,3 +126,22 @@ def test_the_sizes_of_a_decided_result_say_what_they_measure() -> None:
     row = texts(decided_session(), "ResultsDecided")[0]
     assert re.search(r"In the requests, as JSON, that frees [\d,]+ characters", row)
     assert re.search(r"its text: [\d,]+ → [\d,]+ characters", row)
+
+
+@pytest.mark.parametrize("reason", ["answered", "interrupted"])
+def test_the_status_tells_of_a_cut_only_while_it_is_news(reason: str) -> None:
+    session, viewer = FoldedSession().begin(), VIEWERS["en"]
+    session.task("Read.")
+    for number in (1, 2, 3):
+        read_turn(session, number, "E-217")
+    session.cut(1)
+    session.end(reason)
+    assert "Context compacted" in status_line(session, viewer), "the last thing that was done"
+    session.task("Read on.")
+    for number in (4, 5, 6):
+        read_turn(session, number, "E-218")
+    session.cut(1)
+    read_turn(session, 7, "E-219")
+    session.end(reason)
+    line = status_line(session, viewer)
+    assert "Task 2" in line and "Context compacted" not in line

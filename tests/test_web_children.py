@@ -9,7 +9,7 @@ from harness import events as e
 from harness.messages import ToolCall
 from harness.sizes import Usage
 from tests.web_html import elements, figure, find
-from tests.web_session import FoldedSession, hand_on, handed_session
+from tests.web_session import ChildSession, FoldedSession, hand_on, handed_session
 from web.changes import own_page
 from web.child_pages import render_child
 from web.child_view import ROWS, child_number, children_view
@@ -17,6 +17,7 @@ from web.feed import render_feed, render_inside
 from web.pages import Pages
 from web.screens import render_session
 from web.status import status_line
+from web.updates import render_updates
 from web.viewer import Viewer
 
 VIEWER = Viewer(Pages.load(), form_token="token-1")
@@ -77,6 +78,32 @@ def test_the_rows_of_one_that_has_ended_come_when_they_are_asked_for() -> None:
         child = child_number(session, number)
         assert child and f'id="child-{number}-model-call-1"' in render_inside(child, VIEWER)
     assert f'<a class="button" href="/s/{session.id}/children/1?">' in html, "without a script its page has them"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_while_it_works_it_is_folded_and_its_head_says_what_it_does_unless_it_asks(language: str) -> None:
+    session, viewer = long_session(2), replace(VIEWER, language=language)
+    html = render_feed(session, viewer)
+    [fold] = find(html, class_="fold inside")
+    assert "open" not in fold.attributes and "file-1.md" in fold.text and "look" in fold.text
+    head = find(html, id="child-1-head")[0].text
+    assert viewer.words.t("status.model", call=3) in head and "explorer" in head
+    [given] = find(html, class_="plain given")
+    assert "details" in given.inside, "what it was told is folded too"
+    call = ToolCall("b1", "bash", '{"command":"ls"}')
+    child = ChildSession(whole=session, number=1, state=session.state.children[1].state)
+    child.call_ended("", call)
+    named = {"task": 1, "call_id": "b1", "name": "bash", "arguments": call.arguments}
+    asked = child.add(e.ApprovalRequested(preview="ls", seconds=5, **named))
+    session.status, session.asking, session.waiting = "waiting", 1, asked.event
+    [update] = [x for x in render_updates(session, session.records[-1], viewer) if x.target_id == "tool-call-t1"]
+    for each in (render_feed(session, viewer), update.html):
+        [fold] = find(each, class_="fold inside")
+        assert "open" in fold.attributes and find(each, action="/s/s1/children/1/approvals")
+    session.status, session.asking, session.waiting = "running", 0, None
+    child.add(e.ApprovalAnswered(allowed=True, by="person", **named))
+    [update] = [x for x in render_updates(session, session.records[-1], viewer) if x.target_id == "tool-call-t1"]
+    assert "open" not in find(update.html, class_="fold inside")[0].attributes
 
 
 def test_a_page_of_very_many_stays_small() -> None:

@@ -381,7 +381,7 @@ def test_what_was_lost_knows_what_stays_and_what_stands_beside() -> None:
     read_turn(session, 2, "probe_b E-217")
     session.cut(2, "## Goal\n- probe_c", beside="- probe_d\n- Never touch /etc/hosts.")
     fates = fates_of(session)
-    assert fates == {"probe_a": "tail", "probe_b": "tail", "probe_c": "summary", "probe_d": "summary"}
+    assert fates == {"probe_a": "tail", "probe_b": "tail", "probe_c": "summary", "probe_d": "beside"}
 
 
 def test_what_was_lost_goes_by_what_the_model_read() -> None:

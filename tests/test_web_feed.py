@@ -131,7 +131,6 @@ class Page:
             assert update.target_id in (
                 "status",
                 "composer-actions",
-                "stage-says",
                 "fault-chip",
                 "drawer-session",
                 "by-hand-place",

@@ -9,6 +9,7 @@ import pytest
 
 from harness import events as e
 from harness.discovery import DrawnBar, Lab, Picture, Stroke, Tick, find_labs
+from harness.messages import ToolCall
 from harness.sizes import CATEGORIES
 from tests.web_html import elements, find
 from tests.web_session import FoldedSession, compacted_session, lab
@@ -57,6 +58,32 @@ def test_what_the_journal_proves_is_ticked_and_no_button(language: str, says: st
     buttons = [each for each in elements(html) if each.attributes.get("name") == "tick"]
     assert [button.attributes["value"] for button in buttons] == ["mine"], "only a person's own tick can be set"
     assert buttons[0].attributes["aria-pressed"] == "false"
+
+
+@pytest.mark.parametrize(("language", "says"), [("en", "Each session counts by itself"), ("zh", "每个会话各自计数")])
+def test_it_is_said_that_ticks_are_those_of_one_session(language: str, says: str) -> None:
+    [ticks] = find(page(with_ticks(compacted_session()), language), id="guide-ticks")
+    assert says in ticks.text
+
+
+def test_who_started_a_sample_by_key_has_the_question_as_the_next_stop() -> None:
+    session = FoldedSession().begin()
+    session.task("Guess", "guess")
+    assert not find(page(session), class_="to-question"), "nothing waits yet"
+    named = {"task": 1, "call_id": "b1", "name": "bash", "arguments": "{}"}
+    session.call_started()
+    session.call_ended("", ToolCall("b1", "bash", "{}"))
+    session.waiting = session.add(e.ApprovalRequested(preview="", seconds=9, **named)).event
+    session.status = "waiting"
+    samples = next(each.html for each in render_panel_updates(session, VIEWER) if each.target_id == "guide-samples")
+    for html in (page(session), samples):
+        stops = [each for each in elements(html) if each.tag in ("button", "a") and "samples" in html]
+        [place] = [n for n, each in enumerate(stops) if each.attributes.get("class") == "to-question"]
+        assert stops[place - 1].attributes["value"] == "guess"
+        assert stops[place].attributes["href"] == "#tool-call-b1"
+    assert find(page(session), id="tool-call-b1")
+    past = render_session(session, replace(VIEWER, at=session.committed), sandbox="none")
+    assert not find(past, class_="to-question"), "at a moment of the past nothing can be answered"
 
 
 def test_a_tick_by_hand_stays_until_it_is_taken_away() -> None:

@@ -22,7 +22,10 @@ from web.viewer import Viewer
 
 VIEWER = Viewer(Pages.load(), tab="lost", form_token="token-1")
 NUMBERS = replace(VIEWER, facts="number")
-FIGURES = {"tail": "lost.kept_tail", "summary": "lost.in_summary", "changed": "lost.changed", "lost": "lost.lost"}
+FIGURES = {
+    "tail": "lost.kept_tail", "summary": "lost.in_summary", "beside": "lost.beside", "again": "lost.again",
+    "changed": "lost.changed", "lost": "lost.lost",
+}  # fmt: skip
 
 
 def panel(session: FoldedSession, viewer: Viewer = VIEWER) -> str:
@@ -72,7 +75,8 @@ def test_before_a_compaction_it_says_that_nothing_was_cut(language: str) -> None
 def test_the_counts_are_those_of_the_trace_and_the_user_comes_first(language: str) -> None:
     session = compacted_session()
     html = panel(session, replace(VIEWER, language=language))
-    traced = trace(session.state.compactions[0].removed, session.state.context.entries)
+    made = session.state.compactions[0]
+    traced = trace(made.removed, session.state.context.entries, made.seq)
     for fate, name in FIGURES.items():
         assert int(figure(html, name)) == sum(1 for each in traced if each.fate == fate)
     first = facts(html)[0]
@@ -89,13 +93,13 @@ def test_each_fate_is_a_word_and_a_sign_and_says_where_it_stands() -> None:
     session = telling(told, summary="- gate_log\n- the retry limit is 20 %")
     session.task("What about port 8443?")
     html = panel(session)
-    words = {"E-217": "✕ lost", "gate_log": "Σ in the summary", "15 %": "⇄ changed", "8443": "= in what stayed"}
+    words = {"E-217": "✕ lost", "gate_log": "Σ in the summary", "15 %": "⇄ changed", "8443": "↺ came back later"}
     for text, word in words.items():
         row = next(row for row in facts(html) if row.text.strip().startswith(text))
         assert word in row.text
     assert "now: 20 %" in " ".join(next(row for row in facts(html) if row.text.strip().startswith("15 %")).text.split())
     made = session.state.compactions[0]
-    places = re.findall(r'<a href="(#[^"]+)">(?:in the summary|changed|in what stayed)</a>', html)
+    places = re.findall(r'<a href="(#[^"]+)">(?:in the summary|changed|came back later)</a>', html)
     assert set(places) == {f"#row-{made.seq}", f"#row-{session.state.tasks[2].seq}"}
 
 
@@ -168,7 +172,7 @@ def test_an_earlier_compaction_can_be_chosen_and_an_undone_one_is_none() -> None
     session.add(e.CompactionUndone(number=2, before=Size(), after=Size()))
     html = panel(session)
     assert "Compaction 1" in html and "compaction=" not in html
-    assert fate_of(html, "lane_1") == "tail" and fate_of(html, "lane_2") == "lost"
+    assert fate_of(html, "lane_1") == "again" and fate_of(html, "lane_2") == "lost"
     assert lost_view(session, VIEWER).compaction == first
 
 
@@ -184,10 +188,11 @@ def test_the_newest_is_compared_with_the_context_now_message_by_message() -> Non
     assert fate_of(panel(session), "lane_2") == "lost"
     session.task("What was `lane_2`?")
     html = panel(session)
-    assert fate_of(html, "lane_2") == "tail" and fate_of(html, "lane_1") == "lost"
-    traced = trace(session.state.compactions[0].removed, session.state.context.entries)
-    assert [row.traced.fate for group in lost_view(session, VIEWER).groups for row in group.rows].count("tail") == sum(
-        1 for each in traced if each.fate == "tail"
+    assert fate_of(html, "lane_2") == "again" and fate_of(html, "lane_1") == "lost"
+    made = session.state.compactions[0]
+    traced = trace(made.removed, session.state.context.entries, made.seq)
+    assert [row.traced.fate for group in lost_view(session, VIEWER).groups for row in group.rows].count("again") == sum(
+        1 for each in traced if each.fate == "again"
     )
 
 

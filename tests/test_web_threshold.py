@@ -18,7 +18,7 @@ from harness.session import Session
 from harness.sizes import Usage, size_of
 from tests.harness_support import events, library, run_sample
 from tests.web_html import elements, figure, find
-from tests.web_session import LABS, LOG, FoldedSession
+from tests.web_session import LABS, LOG, FoldedSession, first_task
 from tests.web_support import MINE, Web, serving
 from web.catalogue import load as load_words
 from web.feed import render_feed
@@ -105,7 +105,8 @@ def test_every_figure_of_a_real_session_is_the_harness_s(tmp_path: Path) -> None
             plan, _ = STRATEGY(state, state.settings, "", 1)
             expected = {
                 "threshold.estimate": plan.measured, "threshold": plan.budget, "window": 4000,
-                "next.exact": found.exact, "next.simple": found.simple,
+                "next.exact": state.context.total.tokens, "next.simple": simple_tokens(state.context.total.chars),
+                "next.report_exact": found.exact,
                 "sent.reported": found.reported, "sent.exact": state.calls[-1].size.tokens,
                 "sent.simple": simple_tokens(state.calls[-1].size.chars),
                 "next_cut.removed": len(plan.removed), "next_cut.kept": len(plan.kept),
@@ -177,6 +178,57 @@ def test_a_card_says_until_when_the_model_read_its_summary() -> None:
     session.cut(2)
     first, second, third, fourth = cards(session)
     assert "What the model read until compaction 4" in second and "What the model reads now" in fourth
+
+
+@pytest.mark.parametrize("scope", ["request", "finished tasks"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_line_of_the_cut_gives_the_reason_that_triggered_it(language: str, scope: str) -> None:
+    viewer, words = Viewer(PAGES, language=language), PAGES.words[language]
+    triggers = {"by hand": "by_hand", "overflow": "why_overflow", "stage": "why_stage"}
+    triggers |= {"threshold": "why_request"} if scope == "request" else {"task ended": "why"}
+    for trigger, key in triggers.items():
+        session = reading(begun(), 3) if scope == "request" else second(FoldedSession().begin(budget=100))
+        whole = {"keep": 2, "measured": 9000} if scope == "request" else {}
+        made = (session.cut if whole else session.compact)(trigger=trigger, **whole)
+        told = {"n": 1, "measured": made.event.measured, "budget": made.event.budget}
+        unit = words.t("unit_name.tokens" if scope == "request" else "unit_name.characters")
+        [line] = find(render_feed(session, viewer), id="cut-line")
+        assert words.t(f"cut.{key}", unit=unit, **told) in line.text, trigger
+    session = reading(begun(), 3)
+    session.cut(2, trigger="threshold", measured=20)
+    assert words.t("cut.why_other", n=1, measured=20, unit=words.t("unit_name.tokens")) in render_feed(session, viewer)
+
+
+def second(session: FoldedSession) -> FoldedSession:
+    """Two tasks, the second of which has just ended."""
+    first_task(session)
+    first_task(session)
+    return session
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_moment_of_the_past_is_not_called_now(language: str) -> None:
+    session = reading(begun(), 3)
+    session.cut(2)
+    words, pairs = PAGES.words[language], {"diff": "compares_next compares_then", "lost": "now then"}
+    for tab, keys in pairs.items():
+        for at, key in zip((0, session.committed), keys.split(), strict=True):
+            html = render_session(session, Viewer(PAGES, language=language, tab=tab, at=at), sandbox="none")
+            for each in keys.split():
+                assert (words.t(f"{tab}.{each}", earlier=3) in html) is (each == key)
+    for at, title, summary in ((0, "title", "now"), (session.committed, "title_then", "then")):
+        html = render_session(session, Viewer(PAGES, language=language, at=at), sandbox="none")
+        assert f">{words.t(f'next_cut.{title}')}</h3>" in html and f"<h4>{words.t(f'compaction.{summary}')} ·" in html
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_header_tells_its_two_figures_apart(language: str) -> None:
+    words = PAGES.words[language]
+    for unit in ("characters", "estimated", "reported"):
+        html = render_session(reading(begun()), Viewer(PAGES, language=language, unit=unit), sandbox="none")
+        said = [each.attributes.get("title") for each in find(html, class_="meter-text")]
+        counted = None if unit == "reported" else words.t("meter.request_says")
+        assert said == [words.t("meter.threshold_says").unescape(), counted]
 
 
 def test_an_open_page_hears_that_a_summary_was_replaced() -> None:
@@ -267,7 +319,12 @@ def test_a_figure_that_holds_a_report_is_not_called_an_estimate_alone() -> None:
     session = reading(session)
     assert isinstance(anchor(session.state), Anchor)
     text = find(now(session), id="threshold")[0].text
-    assert "Report + estimate: " in text and "next request, report + estimate" in text
+    assert "Report + estimate: " in text and "report + estimate with o200k_base" in text
+    html, total = now(session), session.state.context.total
+    assert estimate(session.state).exact != total.tokens
+    assert figure(html, "next.exact") == str(total.tokens), "what the tokenizer says is no report"
+    assert figure(html, "next.simple") == str(simple_tokens(total.chars))
+    assert figure(html, "next.report_exact") == figure(html, "threshold.estimate") == str(estimate(session.state).exact)
 
 
 @pytest.mark.parametrize(("source", "step"), [("listed", 2), ("table", 3), ("default", 4)])
@@ -299,10 +356,13 @@ def test_both_ways_of_counting_stand_beside_the_report_and_the_one_that_counts_i
     real = {each.attributes["data-way"]: each.text for each in find(now(session)) if "data-way" in each.attributes}
     assert off(simple_tokens(call.size.chars), told) in real["simple"] and off(call.size.tokens, told) in real["exact"]
     session.state.model = model
-    assert "counts here" in rows["exact"] and "counts here" not in rows["simple"]
+    marked = [name for name, text in rows.items() if "counts here" in text]
+    assert marked == ["report_exact"] == [name for name in rows if name.startswith("report_")]
     session.add(e.SettingChanged(name="count_simply", value=1))
     rows = {each.attributes["data-way"]: each.text for each in find(now(session)) if "data-way" in each.attributes}
-    assert "counts here" in rows["simple"] and "counts here" not in rows["exact"]
+    marked = [name for name, text in rows.items() if "counts here" in text]
+    assert marked == ["report_simple"] == [name for name in rows if name.startswith("report_")]
+    assert f"{estimate(session.state).simple:,}" in rows["report_simple"]
 
 
 def off(value: int, truth: int) -> str:
@@ -382,6 +442,37 @@ def test_an_open_breaker_is_a_notice_until_something_closes_it() -> None:
     assert "hardly smaller" in find(now(session), id="breaker")[0].text
     session.strategy = None
     assert not find(now(session), id="breaker"), "where nothing compacts there is nothing to break"
+
+
+@pytest.mark.parametrize(
+    ("language", "says", "heads"),
+    [
+        ("en", "Threshold 1,500 and window 4,000 throughout, in tokens.", {"Threshold", "Window"}),
+        ("zh", "阈值一直是 1,500，窗口一直是 4,000，单位 token。", {"阈值", "窗口"}),
+    ],
+)
+def test_a_threshold_that_stays_the_same_takes_a_line_and_no_columns(language: str, says: str, heads: set[str]) -> None:
+    session, viewer = reading(begun(trigger=1_500), 2), replace(VIEWER, tab="turns", language=language)
+
+    def told() -> tuple[bool, set[str]]:
+        html = now(session, viewer)
+        return says in html, heads & {each.text for each in find(html, scope="col")}
+
+    assert told() == (True, set())
+    session.add(e.SettingChanged(name="trigger", value=1_200))
+    measure(session)
+    session.call_started()
+    assert told() == (False, heads)
+
+
+def test_a_call_that_is_sent_again_goes_by_what_was_measured_before_the_refusal() -> None:
+    session = reading(begun(), 2)
+    last = measure(session)
+    session.call_started()
+    session.add(e.ModelCallFailed(call=3, task=1, kind="overflow", detail="", seconds=0.1))
+    session.call_started()
+    found = limits(session.records, session.state.calls)
+    assert found.keys() == {1, 2, 3, 4} and found[3] == found[4] == last != found[2]
 
 
 def test_the_line_over_turns_is_what_held_then_and_not_the_settings_of_now() -> None:
@@ -503,6 +594,9 @@ def test_a_preset_is_chosen_with_one_click_and_each_number_is_an_event(web: Web)
     assert answer.status == 200 and "In force from now on" in answer.text and pressed(answer.text) == ["article"]
     changed = {each.name: each.value for each in events(session, e.SettingChanged)}
     assert changed == {k: v for k, v in article.settings.items() if small.settings[k] != v}
+    assert [bool(each.preset) for each in events(session, e.SettingChanged)] == [True] + [False] * (len(changed) - 1)
+    rows = [each.text for each in find(page_of(web, session)) if each.attributes.get("data-event") == "SettingChanged"]
+    assert f"You chose the numbers “{article.title['en']}”" in rows[0] and "You chose" not in "".join(rows[1:])
     assert "in force already" in web.post(f"{path}/preset", {"preset": "article"}, HTMX).text
     web.post(f"{path}/numbers", {"reserve": "1000"}, HTMX)
     html = page_of(web, session)

@@ -93,7 +93,7 @@ def checkpoint_detail(recorded: Recorded, state: State, records: Sequence[Record
 
 def end_detail(recorded: Recorded, event: e.TaskEnded, state: State, records: Sequence[Recorded]) -> EndDetail:
     """Build what the row of a TaskEnded shows."""
-    checked = verdict(state, event.task, recorded.seq)
+    checked = verdict(state, event.task, recorded.seq, answered=event.reason == "answered")
     if event.reason != "interrupted":
         return EndDetail(False, checked)
     own = (seq for seq, saved in state.checkpoints if saved.task == event.task and saved.workspace)

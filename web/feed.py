@@ -12,14 +12,7 @@ from markupsafe import Markup
 from harness import events as e
 from harness.journal import Recorded
 from web.child_view import ROWS, ChildShown, child_of_call
-from web.decided import (
-    UndoneDetail,
-    checkpoint_detail,
-    decided_detail,
-    end_detail,
-    measured_detail,
-    refused_detail,
-)
+from web.decided import UndoneDetail, checkpoint_detail, decided_detail, end_detail, measured_detail, refused_detail
 from web.details import PartialDetail, call_detail, compaction_detail
 from web.instructions import instructed_at
 from web.parts import (
@@ -35,7 +28,7 @@ from web.parts import (
 )
 from web.rows import Cut, Detail, Row, at, earlier, is_invisible, row_id
 from web.shown import Shown
-from web.status import state_of
+from web.status import doing_of, state_of
 from web.viewer import Viewer
 
 
@@ -67,6 +60,7 @@ def render_row(session: Shown, row: Row, viewer: Viewer) -> Markup:
     child = child_of_call(session, row.event, row.until)
     rows = render_inside(child, viewer) if child and child.status != "idle" and viewer.view == "full" else ""
     told = {"row": row, "event": row.event, "session_id": session.id, "child": child, "rows": rows}
+    told["doing"] = doing_of(child, viewer) if child else ""
     return Markup(viewer.page(f"events/{row.name}.html", **told))
 
 
@@ -173,6 +167,8 @@ def _is_live(session: Shown, event: e.Event) -> bool:
 
 def _detail(session: Shown, recorded: Recorded) -> Detail | None:
     match recorded.event:
+        case e.SettingChanged(preset=preset) if preset:
+            return next((each for each in session.lab.presets if each.id == preset), None)
         case e.InstructionsSet():
             return instructed_at(session.state.instructed, recorded.seq)
         case e.ApprovalRequested() | e.ApprovalAnswered() | e.ToolStarted() | e.ToolEnded():

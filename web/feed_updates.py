@@ -12,6 +12,7 @@ from web.feed import cut_of, make_row, render_cut, render_feed, render_row
 from web.parts import in_model_view, moved_by, trouble_before
 from web.rows import Row, at, earlier, is_invisible, newest_of_call, row_id
 from web.shown import Shown
+from web.status import doing_of
 from web.viewer import Viewer
 
 Mode = Literal["replace", "append", "before", "remove", "morph", "inner"]
@@ -72,10 +73,11 @@ def feed_updates(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Upd
 def _inside(session: Shown, recorded: Recorded, viewer: Viewer) -> list[Update]:
     """Return what changes in the row of a sub-agent's call after one of its own events: its figures and its rows."""
     child = ChildShown(session, session.state.children[recorded.event.child])
-    if isinstance(recorded.event.event, e.TaskStarted | e.TaskEnded):
-        # With these the row has its text, and is folded.
+    if isinstance(recorded.event.event, e.TaskStarted | e.TaskEnded | e.ApprovalRequested | e.ApprovalAnswered):
+        # With these the row has its text, and is folded or unfolded.
         return _call_again(session, child.child.event, recorded.seq, viewer)
-    head = viewer.page("events/_child_head.html", child=child, session_id=session.id)
+    doing = doing_of(child, viewer)
+    head = viewer.page("events/_child_head.html", child=child, doing=doing, session_id=session.id)
     updates = [Update(f"child-{child.number}-head", head, "replace")]
     if viewer.view == "full":
         own = child.records[bisect_left(child.child.seqs, recorded.seq)]

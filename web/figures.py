@@ -116,20 +116,24 @@ def limits(records: Sequence[Recorded], calls: Sequence[CallRecord]) -> dict[int
     """Return what a strategy measured directly before each of `calls`, which are neighbours, by the call's number.
 
     It is what held then: settings that were changed since change none of it. Of several strategies it is the one that
-    was nearest to acting, or furthest past its threshold.
+    was nearest to acting, or furthest past its threshold. Of a call that was sent again after a refusal it may be what
+    was measured before the first of both.
     """
     found: dict[int, dict[str, e.ContextMeasured]] = {}
-    first, at = (calls[0].call if calls else 0), 0
+    first, at, again = (calls[0].call if calls else 0), 0, 0
     for each in reversed(records[: calls[-1].seq if calls else 0]):
         match each.event:
             case e.ModelCallStarted(call=call):
                 if call < first:
                     break
-                at = call
+                at, again = call, again if at == again else 0
+            case e.ModelCallFailed() if at and at not in found:
+                again = at
             case e.TaskStarted():
-                at = 0  # what was measured before a task ended without a call belongs to no other task's
+                at = again = 0  # what was measured before a task ended without a call belongs to no other task's
             case e.ContextMeasured(strategy=strategy) if at:
-                found.setdefault(at, {}).setdefault(strategy, each.event)
+                for each_call in filter(None, (at, again)):
+                    found.setdefault(each_call, {}).setdefault(strategy, each.event)
             case _:
                 pass
     return {

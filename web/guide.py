@@ -11,7 +11,7 @@ from web.words import Language
 
 @dataclass(frozen=True, slots=True)
 class SampleView:
-    """One task to click. `done`: it was run in this session. `next`: the first that was not."""
+    """One task to click. `done`: it was run in this session. `next`: the first that was not. `runs`: now."""
 
     number: int
     id: str
@@ -19,6 +19,7 @@ class SampleView:
     watch: str
     done: bool
     next: bool
+    runs: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ def samples_of(lab: Lab, state: State, language: Language) -> tuple[GroupView, .
     """Return the lab's tasks by group; a sample counts as done when its task was answered."""
     done = {task.sample for task in state.tasks if task.sample and task.ended == "answered"}
     ids = [sample.id for group in lab.groups for sample in group.samples]
+    running = state.running_task()
     following = next((sample_id for sample_id in ids if sample_id not in done), "")
     return tuple(
         GroupView(
@@ -55,6 +57,7 @@ def samples_of(lab: Lab, state: State, language: Language) -> tuple[GroupView, .
                     in_language(sample.watch, language),
                     sample.id in done,
                     sample.id == following,
+                    running is not None and sample.id == running.sample,
                 )
                 for sample in group.samples
             ),

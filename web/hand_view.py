@@ -22,13 +22,15 @@ LISTED = 50
 class HandView:
     """The form and its preview. cut: the cut point, 0 where there is nothing to cut.
 
-    keeps: how many tasks may stay; none where a strategy's own rule says which messages do. cut_lines, kept_lines: the
+    keeps: how many tasks may stay; none where a strategy's own rule (rule) says which messages do, or that one and 0
+    where it can also keep none. cut_lines, kept_lines: the
     messages on either side, the newest `LISTED` of each; pinned: those before the cut point that stay word for word.
     offline: the model follows no wish.
     """
 
     keep: int
     keeps: tuple[int, ...]
+    rule: bool
     cut: int
     removed: int
     removed_size: Size
@@ -55,7 +57,8 @@ def hand_view(session: Shown, viewer: Viewer, keep: int) -> HandView | None:
     keeps = sorted(each for each in KEEPS if each < max(2, len(state.tasks)))
     return HandView(
         keep,
-        tuple(keeps) if plan.scope == "finished tasks" else (),
+        tuple(keeps) if plan.scope == "finished tasks" else _or_nothing(session),
+        plan.scope != "finished tasks",
         plan.cut if cuts(state, plan) else 0,
         len(removed),
         size_of(removed),
@@ -68,6 +71,12 @@ def hand_view(session: Shown, viewer: Viewer, keep: int) -> HandView | None:
         message_lines(pinned, links, LISTED),
         state.offline,
     )
+
+
+def _or_nothing(session: Shown) -> tuple[int, ...]:
+    """Return the choices under a strategy's own rule: none, or nothing (0) and the rule (1) where those differ."""
+    by_rule, all_of_it = planned(session, "by hand", 1), planned(session, "by hand", 0)
+    return (0, 1) if by_rule and all_of_it and by_rule[0].cut != all_of_it[0].cut else ()
 
 
 def kept(number: int | None) -> int:

@@ -15,23 +15,32 @@ MOST = 40
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of the system prompt. number: its place, from 1. problem: what was wrong with it, as a code, or ""."""
+    """One part of the system prompt. number: its place, from 1. problem: what was wrong with it, as a code, or "".
+
+    size: as JSON, with its tokens. text: characters of it as they stand in the prompt.
+    """
 
     number: int
     kind: str
     name: str
     size: Size
+    text: int
     problem: str
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
 class InstructionsDetail:
-    """The parts of one system prompt, how many there are in all, and how large the whole of it is on the wire."""
+    """The parts of one system prompt, how many there are in all, and how large the whole of it is on the wire.
+
+    text: characters of all parts together as they stand in the prompt. gaps: of the blank lines between them.
+    """
 
     parts: tuple[Part, ...]
     count: int
     whole: Size
+    text: int
+    gaps: int
 
     @property
     def troubled(self) -> tuple[Part, ...]:
@@ -44,10 +53,13 @@ def instructions_detail(made: Instructed) -> InstructionsDetail:
     sources = list(enumerate(zip(made.event.sources, made.sources, strict=True), 1))
     shown = sorted(sorted(sources, key=lambda each: not each[1][0].problem)[:MOST])
     parts = (
-        Part(number, told.kind, shortened(told.name), size, told.problem, shortened(told.detail))
+        Part(
+            number, told.kind, shortened(told.name), size, told.end - told.start, told.problem, shortened(told.detail)
+        )
         for number, (told, size) in shown
-    )
-    return InstructionsDetail(tuple(parts), len(sources), made.system)
+    )  # fmt: skip
+    text = sum(told.end - told.start for told in made.event.sources)
+    return InstructionsDetail(tuple(parts), len(sources), made.system, text, len(made.event.system) - text)
 
 
 def instructed_at(instructed: Sequence[Instructed], seq: int) -> InstructionsDetail | None:

@@ -19,7 +19,7 @@ from web.viewer import Facts, Viewer
 # Facts of a group beside other groups, and of one group alone; characters of a fact; traces that are kept.
 FEW, PART, CHARS, KEPT = 25, 200, 300, 8
 GROUPS = get_args(Facts)[1:]
-FATES: tuple[Fate, ...] = ("lost", "changed", "summary", "tail")
+FATES: tuple[Fate, ...] = ("lost", "changed", "again", "summary", "beside", "tail")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _facts(chosen: _Chosen) -> tuple[Traced, ...]:
 
 
 def _follow(chosen: _Chosen) -> _Followed:
-    trace = Trace(chosen.compaction.removed)
+    trace = Trace(chosen.compaction.removed, chosen.compaction.seq)
     return _Followed(chosen.compaction.removed, chosen.kept, trace, trace.read(chosen.kept))
 
 

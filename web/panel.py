@@ -21,6 +21,7 @@ from web.presets import PresetView, presets_of
 from web.request_view import RequestView, request_view
 from web.shown import Shown
 from web.threshold import Threshold, threshold_of
+from web.trust import trust_of
 from web.units import Unit, call_value
 from web.viewer import Viewer
 
@@ -36,7 +37,8 @@ class Panel:
 
     boundary, threshold: what a strategy for finished tasks, or one for the whole request, would do next; at most one
     is there. others: what those would do that act too. stopped: why nothing is compacted by itself now, as a code,
-    or "". presets: the lab's, to choose from. ended: of a sub-agent that makes no request any more.
+    or "". presets: the lab's, to choose from. ended: of a sub-agent that makes no request any more. asks: the page has
+    the question about the folder's files.
     """
 
     parts: list[Part]
@@ -66,6 +68,7 @@ class Panel:
     lost: LostView | None
     children: ChildrenView | None
     ended: bool = False
+    asks: bool = False
 
     @property
     def preset(self) -> PresetView | None:
@@ -124,6 +127,7 @@ def panel_of(session: Shown, viewer: Viewer) -> Panel:
         lost=lost_view(session, viewer) if viewer.tab == "lost" else None,
         children=children_view(session.state) if viewer.tab == "now" else None,
         ended=isinstance(session, ChildShown) and session.ended,
+        asks=not viewer.at and (trust := trust_of(session)) is not None and trust.asks,
     )
 
 

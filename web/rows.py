@@ -12,14 +12,16 @@ from typing import Literal
 
 from harness import events as e
 from harness.context import Entry
+from harness.discovery import Preset
 from harness.journal import Recorded
+from harness.stages import TRIGGER as STAGE
 from web.decided import CheckpointDetail, DecidedDetail, EndDetail, MeasuredDetail, RefusedDetail, UndoneDetail
 from web.details import CallDetail, CompactionDetail, PartialDetail, telling_line
 from web.instructions import InstructionsDetail
 
 Detail = (
     CallDetail | CompactionDetail | PartialDetail | DecidedDetail | MeasuredDetail | RefusedDetail | UndoneDetail
-    | CheckpointDetail | EndDetail | InstructionsDetail
+    | CheckpointDetail | EndDetail | InstructionsDetail | Preset
 )  # fmt: skip
 
 # The header and the guide show what these say; of sub-agents, the row of the call that they work for.
@@ -44,6 +46,14 @@ class Cut:
     def row_id(self) -> str:
         """Return the id of the compaction's row."""
         return f"row-{self.seq}"
+
+    @property
+    def why(self) -> str:
+        """Return a code for what triggered it."""
+        event = self.event
+        past = "why_request" if event.measured > event.budget else "why_other"
+        own = {"by hand": "by_hand", "overflow": "why_overflow", STAGE: "why_stage"}
+        return own.get(event.trigger, past if event.scope == "request" else "why")
 
 
 @dataclass(frozen=True, slots=True)

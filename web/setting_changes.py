@@ -54,9 +54,10 @@ async def choose_preset(request: Request) -> Response:
     wrong = [why for name, value in preset.settings.items() if (why := _wrong(session, name, value))]
     if wrong:
         raise PageError(409, "preset_busy") if "running" in wrong else PageError(422, "preset_range")
-    before = len(session.records)
+    before, first = len(session.records), preset.id
     for name, value in preset.settings.items():
-        by_hand.change_setting(session, name, value)
+        if by_hand.change_setting(session, name, value, first):
+            first = ""
     return _changed(request, session, "drawer-presets", before)
 
 

@@ -25,8 +25,10 @@ def state_of(session: Shown) -> Literal["idle", "running", "waiting"]:
 
 
 def may_end_stage(session: Shown) -> bool:
-    """Whether a person may mark the end of a stage: a task has begun, and something compacts there."""
-    return bool(session.state.tasks) and session.strategy is not None and has_stages(session.state)
+    """Whether a person may mark the end of a stage: a task runs, and something compacts there."""
+    if session.failure or session.state.running_task() is None:
+        return False
+    return session.strategy is not None and has_stages(session.state)
 
 
 def failure_line(session: Shown, words: Words) -> Markup:
@@ -71,6 +73,12 @@ def status_line(session: Shown, viewer: Viewer) -> Markup:
     return next((line for event in recent if (line := _running(event, words))), words.t("status.running"))
 
 
+def doing_of(child: Shown, viewer: Viewer) -> Markup:
+    """Return what a sub-agent does now; nothing where no more can be said than that it works, waits or has ended."""
+    line = status_line(child, viewer) if state_of(child) == "running" else Markup()
+    return Markup() if line == viewer.words.t("status.running") else line
+
+
 def _idle(session: Shown, viewer: Viewer) -> Markup:
     words, recorded = viewer.words, session.records[-LOOK_BACK:]
     recent = [each.event for each in reversed(recorded)]
@@ -79,16 +87,18 @@ def _idle(session: Shown, viewer: Viewer) -> Markup:
         return _by_hand(ended, viewer)
     line = words.code("status_ended", ended.reason, task=ended.task)
     at = next(each.seq for each in reversed(recorded) if each.event is ended)
-    if checked := verdict_line(verdict(session.state, ended.task, at), words):
+    found = verdict(session.state, ended.task, at, answered=ended.reason == "answered")
+    if checked := verdict_line(found, words):
         line += words.t("language.gap") + checked
-    in_task = [event for event in recent if isinstance(event, e.ContextCompacted) and event.task == ended.task]
-    if in_task:
-        line += words.t("language.gap") + words.t("status.compacted", **_went(in_task[0], viewer))
+    # A cut that the task has made calls after is old news.
+    newest = next((event for event in recent if isinstance(event, (e.ContextCompacted, e.ModelCallStarted))), None)
+    if isinstance(newest, e.ContextCompacted) and newest.task == ended.task:
+        line += words.t("language.gap") + words.t("status.compacted", **_went(newest, viewer))
     return line
 
 
 def verdict_line(found: Verdict, words: Words) -> Markup:
-    """Return what the checks say of a task that has ended, or nothing where none ran."""
+    """Return what the checks say of a task that has ended, or nothing where nothing was to be checked."""
     return words.code("checked", found.says, n=found.back, last=found.last) if found.says else Markup()
 
 

@@ -21,14 +21,15 @@ STEPS = ("setting", "listed", "table", "default")
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way of counting: the newest call that was reported, as it was sent, and the next request.
+    """One way of counting: the newest call that was reported, as it was sent, and the whole next request.
 
-    sent: None where no report holds. off: by how many percent `sent` missed what a real provider reported, or where
-    the offline model did, which counts by a rule of its own, what the tokenizer says; None for that itself. used: the
+    name: report_exact and report_simple are the last report and an estimate of what came since. sent: None where no
+    report holds, and for those two. off: by how many percent `sent` missed what a real provider reported, or where the
+    offline model did, which counts by a rule of its own, what the tokenizer says; None for that itself. used: the
     strategy goes by it.
     """
 
-    name: Literal["exact", "simple"]
+    name: Literal["exact", "simple", "report_exact", "report_simple"]
     sent: int | None
     off: int | None
     next: int
@@ -116,15 +117,17 @@ def threshold_of(state: State, plan: Plan, job: Job) -> Threshold:
 
 def _ways(state: State, plan: Plan, held: Anchor | NoUsage) -> tuple[Way, ...]:
     found: Estimate = estimate(state)
-    simply = plan.measured == found.simple != found.exact
+    total, simply = state.context.total, plan.measured == found.simple != found.exact
+    simple_next = simple_tokens(total.chars)
     if not isinstance(held, Anchor):
-        return Way("exact", None, None, found.exact, not simply), Way("simple", None, None, found.simple, simply)
+        return Way("exact", None, None, total.tokens, not simply), Way("simple", None, None, simple_next, simply)
     size = next(call.size for call in reversed(state.calls) if call.call == held.call)
     exact, simple = size.tokens, simple_tokens(size.chars)
     told = exact if state.offline else held.usage.prompt or 0
     return (
-        Way("exact", exact, None if state.offline else _off(exact, told), found.exact, not simply),
-        Way("simple", simple, _off(simple, told), found.simple, simply),
+        Way("exact", exact, None if state.offline else _off(exact, told), total.tokens, used=False),
+        Way("simple", simple, _off(simple, told), simple_next, used=False),
+        Way("report_simple" if simply else "report_exact", None, None, plan.measured, used=True),
     )
 
 

@@ -81,6 +81,11 @@ class Turns:
         return self.limits[max(self.limits)]
 
     @property
+    def steady(self) -> ContextMeasured | None:
+        """Return any measuring, where threshold and window were the same before all calls; else None."""
+        return self.newest if len({(each.threshold, each.window) for each in self.limits.values()}) == 1 else None
+
+    @property
     def past(self) -> int:
         """Return before how many calls a strategy found the request past its threshold."""
         return sum(1 for each in self.limits.values() if each.estimate > each.threshold)

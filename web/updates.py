@@ -91,6 +91,7 @@ def render_panel_updates(session: Shown, viewer: Viewer) -> list[Update]:
         "panel": panel,
         "dry": dry_run_of(session, panel.boundary),
         "groups": samples_of(session.lab, session.state, viewer.language),
+        "asking": asking_row(session),
         "steps": steps_of(session, session),
         "ticks": ticks_of(session, viewer.language),
     }
@@ -118,5 +119,4 @@ def _status(session: Shown, viewer: Viewer) -> Update:
 
 def _composer(session: Shown, viewer: Viewer) -> list[Update]:
     shown = {"session_id": session.id, "state_code": state_of(session), "stages": may_end_stage(session)}
-    places = {"composer_actions": "composer-actions", "stage_says": "stage-says"}
-    return [Update(target, viewer.block("session.html", block, **shown), "replace") for block, target in places.items()]
+    return [Update("composer-actions", viewer.block("session.html", "composer_actions", **shown), "replace")]

@@ -11,7 +11,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Literal
 
-from harness.facts import lines, patterns
+from harness.facts import asking, lines, patterns
 
 Kind = Literal["constraint", "error", "command", "path", "identifier", "number", "url"]
 Judged = tuple[Kind, str, str, int]
@@ -185,6 +185,8 @@ def _demands(text: str, of_user: bool) -> Iterator[Fact]:
             continue
         place = lines.BEFORE.match(text, begin, end).end()  # type: ignore[union-attr]
         sentence = text[place:end].rstrip(_FRAME).rstrip()
-        small = sentence.lower()
+        small = asking.without_questions(sentence.lower())
+        if asking.says_nothing(small):
+            continue
         if any(each.search(small) for _, each in told_here) and (of_user or not lines.CODE.search(sentence)):
             yield fact("constraint", sentence, place)

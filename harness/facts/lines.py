@@ -88,9 +88,10 @@ DEMANDS = patterns_by_sign(
         "never": r"\bnever\b(?![ ]\w+ed\b)",  # Never touch the reports; unlike "it never passed 11 %"
         "always": r"\Aalways\b",  # Always use snake_case.
         "shall": r"\bshall\b",
-        "forbidden": r"",
-        "prohibited": r"",
-        "not allowed": r"",
+        # Not allowed; unlike "`bash x` was not allowed, so I stop here", which tells what happened
+        "forbidden": r"(?<!\bwas )(?<!\bwere )forbidden",
+        "prohibited": r"(?<!\bwas )(?<!\bwere )prohibited",
+        "not allowed": r"(?<!\bwas )(?<!\bwere )not allowed",
         "may not": r"",
         "should not": r"",
         "shouldn": r"\bshouldn['’]t\b",
@@ -154,7 +155,7 @@ DEMANDS_OF_USER = [
             "always": r"\balways\b",
             "as is": r"\bas is\b",
             "alone": r"\balone\b",
-            "stop": r"\bstop\b",
+            "stop": r"(?<!\bi )\bstop\b",  # Stop at page 3; unlike "I stop here"
             # 只 in any use but 只有, 只是, 只好 and the measure word
             "只": r"(?<![不船几两这那每各一二三四五六七八九十百0-9])(?<![0-9] )只(?![有是好见怕]|不过)",
             "别": r"(?<![分特个区类级性识告辨鉴判派])别(?![的人处名墅扭致])",  # 别动它; not 分别, 别的

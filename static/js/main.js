@@ -1,6 +1,6 @@
 // Starts the page: its small helpers at once, htmx when it is there. Until then every form works as a plain form.
 import { loadAssets } from "./assets.js";
-import { watchApprovals } from "./approvals.js";
+import { watchApprovals, watchInside } from "./approvals.js";
 import { watchComposer } from "./composer.js";
 import { watchCountdowns } from "./countdown.js";
 import { watchDrawer } from "./drawer.js";
@@ -15,6 +15,7 @@ import { connect, watchConnection } from "./stream.js";
 
 configure();
 watchApprovals();
+watchInside();
 watchComposer();
 watchCountdowns();
 watchDrawer();
