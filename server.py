@@ -18,6 +18,7 @@ from typing import NoReturn
 from harness.discovery import Lab, find_labs
 from harness.journal import Journal
 from harness.library import Library, Setup
+from harness.masking import learn, secrets_in
 from harness.model.errors import ModelError
 from harness.model.gateway import Gateway
 from harness.model.local_model import LocalModel
@@ -34,6 +35,7 @@ from web.app import create_app
 from web.catalogue import load
 from web.command import problem_line, read_arguments, terminal_language
 from web.doctor import Place, look
+from web.export_command import hand_on
 from web.listening import announce, listen, run
 from web.options import Chosen, check_fault, decide
 from web.settings import WebSettings, new_token
@@ -48,7 +50,9 @@ LIST_SECONDS = 5.0
 def provider_for(options: argparse.Namespace) -> Provider:
     """Return which model is to answer, and why; starts and asks nothing. Problem: it cannot be used."""
     gguf = str(options.gguf) if options.gguf else None
-    return choose(read_environment(ROOT), model=options.model, base_url=options.base_url, gguf=gguf)
+    environment = read_environment(ROOT)
+    learn(secrets_in(environment))
+    return choose(environment, model=options.model, base_url=options.base_url, gguf=gguf)
 
 
 @contextlib.asynccontextmanager
@@ -170,6 +174,9 @@ def main() -> int:
     try:
         if options.command == "doctor":
             doctor(options, words)
+        if options.command == "export":
+            learn(secrets_in(read_environment(ROOT)))
+            return hand_on(options, find_labs(LABS), sessions_folder(options.database, DATA), words)
         asyncio.run(serve(options, words))
     except Problem as problem:
         print(problem_line(words, problem), file=sys.stderr)

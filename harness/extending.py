@@ -10,6 +10,7 @@ from harness.hooks import Extension
 from harness.messages import clean
 from harness.replay import State
 from harness.surroundings import Surroundings
+from harness.watching import Happened
 
 Emit = Callable[[e.Event], object]
 
@@ -41,13 +42,17 @@ def put_beside(extensions: tuple[Extension, ...], state: State, emit: Emit, remo
     return "\n\n".join(filter(None, blocks))
 
 
-def watch(extensions: tuple[Extension, ...], state: State, emit: Emit, event: e.Event) -> None:
-    """Show `event` to every extension that watches."""
+def watch(extensions: tuple[Extension, ...], emit: Emit, happened: Happened) -> None:
+    """Show an event to every extension that watches."""
+    failed = []
     for extension in extensions:
         try:
             if extension.on_event:
-                extension.on_event(event)
+                extension.on_event(happened)
         except Exception as error:  # a lab's code is not ours: watching must not cost the task
-            # What fails to watch its own failure would fail for ever.
-            if not isinstance(event, e.HookFailed):
-                report(state, emit, extension.name, "on_event", repr(error))
+            failed.append((extension.name, repr(error)))
+    # Told once all have seen the event, so that nobody sees them in another order. What fails to watch its own
+    # failure would fail for ever.
+    if not isinstance(happened.recorded.event, e.HookFailed):
+        for name, detail in failed:
+            report(happened.state, emit, name, "on_event", detail)

@@ -7,7 +7,8 @@ defines any of these functions; each is optional and has one call shape.
                                                 None lets the task end; may compact            (05, 07)
     async before_turn(agent) -> None            before every model call: may compact           (08)
     before_send(request) -> Request             project one request; pure, deterministic       (09)
-    on_event(event) -> None                     watch; may change nothing                      (06)
+    on_event(happened) -> None                  watch (harness/watching.py); may change nothing        (06)
+    sending(session) -> Sending | None          how the sending of this session's spans stands, for the page   (06)
     beside(state, removed) -> str               what of its own must stand beside the summary of `removed`,
                                                 entries of the context, word for word; pure    (03)
     compaction(state, settings, trigger, keep) -> (Plan, Job)
@@ -15,7 +16,8 @@ defines any of these functions; each is optional and has one call shape.
                                                 preview, for "Compact now", and for its own hooks; pure       (07)
 
 A tool may hand its calls on to sub-agents (`Tool.delegate`). They have the tools, `before_turn`, `before_send` and
-`beside` of the session's extensions, and their own events come to `on_event` wrapped, as ChildEvent.
+`beside` of the session's extensions, and their own events come to `on_event` wrapped, as ChildEvent. `on_event` runs in
+the event loop while everything waits: what takes longer than a glance belongs into a thread.
 
 To compact, copy lab 08's `extension.py`, `wording.toml` (a Job names it) and the `[settings]` of its `lab.toml`:
 harness/cutting.py and compaction.py make the plan, agent.watch says whether it is time, compacting.act carries it out.
@@ -31,12 +33,13 @@ from harness.agent import Agent
 from harness.compacting import Job
 from harness.compaction import Plan
 from harness.context import Entry
-from harness.events import Event
 from harness.replay import State
 from harness.request import Request
 from harness.session_events import InstructionsSet, Told
 from harness.sources import Source, checked, joined, sources_of
 from harness.tools import Tool
+from harness.tracing.standing import Sending
+from harness.watching import Happened
 from harness.workspace import Workspace
 
 # Of a state: what would be cut and how. settings: those in force, or others for a dry run. trigger: "" for its own.
@@ -54,13 +57,16 @@ class Extension:
     on_stop: Callable[[Agent], Awaitable[str | None]] | None = None
     before_turn: Callable[[Agent], Awaitable[None]] | None = None
     before_send: Callable[[Request], Request] | None = None
-    on_event: Callable[[Event], None] | None = None
+    on_event: Callable[[Happened], None] | None = None
+    sending: Callable[[str], Sending | None] | None = None
     compaction: Compacting | None = None
     beside: Callable[[State, Sequence[Entry]], str] | None = None
     compacts: bool = False
 
 
-HOOKS = ("tools", "system_prompt", "on_stop", "before_turn", "before_send", "on_event", "compaction", "beside")
+HOOKS = (
+    "tools", "system_prompt", "on_stop", "before_turn", "before_send", "on_event", "sending", "compaction", "beside",
+)  # fmt: skip
 
 
 def from_module(name: str, module: ModuleType, *, compacts: bool) -> Extension:

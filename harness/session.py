@@ -32,6 +32,7 @@ from harness.session_events import ModelChosen
 from harness.subscription import Feed, Subscription
 from harness.surroundings import Surroundings
 from harness.tools import Tool
+from harness.watching import Happened
 from harness.workspace import Workspace
 
 Status = Literal["idle", "running", "waiting"]
@@ -117,7 +118,7 @@ class Session:
         self.keeper.follow(event)
         self._feed.push(recorded)
         self._journal.append(self.id, recorded, lambda error: self._written(recorded.seq, error))
-        watch(self.extensions, self.state, self.emit, event)
+        watch(self.extensions, self.emit, Happened(self.id, recorded, self.state, self.records))
 
     def prepare(self) -> dict[str, Tool]:
         """Record the model and the instructions in force, where they are not the last ones; return the tools."""
@@ -146,14 +147,15 @@ class Session:
         """Run the task that the state calls running. files: whether those of a resumed one were put back."""
         outside = (self._gateway, tools, self.extensions, self._approvals.ask, self.confirmations, self.workspace)
         around = Surroundings(self.state, self.emit, self._show, *outside, self.keeper.keep_step)
-        self._run(self.keeper.then(lambda: run_task(around, files)))
+        self._running = in_background(self.keeper.then(lambda: run_task(around, files)))
 
     def work(self, carry: Callable[[Agent], Coroutine[Any, Any, None]]) -> None:
         """Run what a person asked for between two tasks, apart from any task. Raises Busy while something runs."""
         if self.status != "idle":
             raise Busy
         beside = partial(put_beside, self.extensions, self.state, self.emit)
-        self._run(carry(Agent(self.state, self.emit, self._gateway, self.confirmations, beside=beside)))
+        agent = Agent(self.state, self.emit, self._gateway, self.confirmations, beside=beside)
+        self._running = in_background(carry(agent))
 
     async def stop(self) -> None:
         """End the running task at once, model and command too; returns when nothing is left of it."""
@@ -175,9 +177,6 @@ class Session:
         await self.stop()
         await self.keeper.done()
         self._feed.end()
-
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        self._running = in_background(work)
 
     def _show(self, delta: e.TextDelta) -> None:
         self._partial.add(delta)

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from tests.test_invariants import INVARIANTS, Run, Step
 ROOT = Path(__file__).parent.parent
 LABS = find_labs(ROOT / "labs")
 # Of each lab the sample that shows what it is about and is short.
-SAMPLE = {"01": 3, "02": 1, "03": 3, "04": 1, "05": 1, "07": 1, "08": 1, "09": 5, "10": 3}
+SAMPLE = {"01": 3, "02": 1, "03": 3, "04": 1, "05": 1, "06": 3, "07": 1, "08": 1, "09": 5, "10": 3}
 COMPACTING = ("07", "08", "09", "10")
 PAIRS = list(itertools.combinations(SAMPLE, 2))
 # Tokens on top of what the labs put into every request: where each strategy acts, and the window. Lab 09 keeps at most
@@ -116,12 +117,25 @@ def acted(session: Session) -> set[str]:
         "03": "skill" in used,
         "04": len(session.state.children) == len(events(session, e.ChildStarted)) > 1,
         "05": "passed" in {each.outcome for each in events(session, e.Verified)},
+        "06": watched(session),
         "07": "task boundary" in strategies,
         "08": "threshold" in strategies,
         "09": "budgets" in strategies and events(session, e.ResultsDecided),
         "10": events(session, e.StageEnded) and events(session, e.CheckpointSaved),
     }
     return {number for number, there in did.items() if there}
+
+
+def watched(session: Session) -> bool:
+    """Whether spans of the session were made. Nobody takes them here, and what sends them may not be installed."""
+    for sending in filter(None, (each.sending for each in session.extensions)):
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            stands = sending(session.id)
+            if stands and (stands.fault == "missing_packages" or (stands.fault and stands.waiting + stands.lost)):
+                return True
+            time.sleep(0.02)
+    return False
 
 
 def assert_it_went_well(session: Session, numbers: tuple[str, ...]) -> None:

@@ -24,6 +24,8 @@ ONE_PLACE = {
     "tiktoken": "harness/tokens.py",
     "sqlalchemy": "harness/journal.py",
     "xllamacpp": "harness/model/local_server.py",
+    "opentelemetry": "harness/tracing/otlp.py",
+    "openinference": "harness/tracing/otlp.py",
 }
 
 

@@ -14,7 +14,9 @@ from markdown_it import MarkdownIt
 from harness import combining
 from harness.discovery import LabError, find_labs
 from harness.discovery import load as load_lab
+from harness.masking import MASK
 from harness.replay import State
+from harness.tracing import messages, place, sender, sending
 from offline_model.server import OfflineServer
 from offline_model.statements import split
 from tests.offline_support import ROOT, SCRIPTS, Talk, lab, log, samples
@@ -22,7 +24,7 @@ from web.catalogue import load
 from web.lab_text import read_lab_text
 
 LANGUAGES = ["en", "zh"]
-LABS = ["01", "02", "03", "04", "05", "07", "08", "09", "10"]
+LABS = ["01", "02", "03", "04", "05", "06", "07", "08", "09", "10"]
 HAN = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -141,6 +143,17 @@ def test_the_summariser_s_limits_are_those_of_the_text() -> None:
 def test_lab_07_states_its_numbers(language: str) -> None:
     for number in ("1,500", "900", "4,000", "1,000", "24,000"):
         assert number in readme("07", language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_lab_06_states_the_numbers_and_names_that_hold(language: str) -> None:
+    text, forty, three = readme("06", language), {"en": "forty", "zh": "四十"}, {"en": "three seconds", "zh": "等三秒"}
+    assert (sending.BATCH, sender.CLOSING) == (40, 3.0) and forty[language] in text and three[language] in text
+    for number in (sender.MOST_SPANS, messages.TEXT_CHARS):
+        assert f"{number:,}" in text
+    for name in (place.ADDRESS, place.PROJECT, MASK, *(f"PHOENIX_{each}" for each in place._NAMES)):
+        assert name in text
+    assert (ROOT / "static/pictures/lab-06.webp").stat().st_size < 150_000
 
 
 @pytest.mark.parametrize(("language", "shortest"), [("en", 1900), ("zh", 1750)])

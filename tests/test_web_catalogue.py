@@ -18,6 +18,7 @@ from harness.result_events import Verdict
 from harness.sandbox.detect import Code
 from harness.session_events import SourceKind
 from harness.stages import TRIGGER as STAGE
+from harness.tracing.standing import Fault
 from web.catalogue import flatten, load
 from web.hand_view import KEEPS
 from web.lost import GROUPS
@@ -92,6 +93,12 @@ CODES = {
     "child_looks": literals(e.TaskEnded, "reason") + " running waiting",
     "child_ended": literals(e.TaskEnded, "reason"),
     "spent": "own inside all",
+    "trace_name": "task resumed child turn call summary_call compaction approval tool check",
+    "trace_fault": "stopped interrupted error not_run denied timeout step_limit repeated_call failed",
+    "trace_mark": "ResultsDecided CheckpointSaved HookFailed BoundaryMeasured ContextMeasured FollowUpAdded StageEnded "
+    "CompactionAsked CompactionRefused CompactionUndone ModelChosen InstructionsSet SettingChanged ExtensionsChanged "
+    "FaultChosen WorkspaceTrusted SessionForked SessionImported",
+    "sending_fault": codes(Fault),
     "trust_would": f"{' '.join(KNOWN)} other",
 }
 

@@ -51,6 +51,16 @@ def test_a_picture_is_named_and_not_loaded() -> None:
     )
 
 
+def test_a_picture_of_ours_is_shown_in_a_lab_s_text_only() -> None:
+    ours = "![a plan](../../static/pictures/lab-06.webp)"
+    [link, picture] = [x for x in elements(render_markdown(ours, pictures=True)) if x.tag in ("a", "img")]
+    assert picture.attributes["src"] == link.attributes["href"] == "/static/pictures/lab-06.webp"
+    assert picture.attributes["alt"] == "a plan"
+    for other in ("https://host.invalid/i.png", "../../static/pictures/../x.png", "../../static/x.png", "//h/x.png"):
+        assert "<img" not in render_markdown(f"![a plan]({other})", pictures=True)
+    assert "<img" not in render_markdown(ours)
+
+
 def test_headings_start_where_the_page_wants_them() -> None:
     assert [x.tag for x in elements(render_markdown("## A\n### B\n## C", top=5))] == ["h5", "h6", "h5"]
     assert [x.tag for x in elements(render_markdown("# A\n#### B"))] == ["h3", "h6"]

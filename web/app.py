@@ -11,12 +11,24 @@ from starlette.staticfiles import StaticFiles
 
 from harness.library import Library
 from harness.problems import Problem
-from web import assets, changes, child_pages, errors, fork_changes, hand_changes, routes, sessions, setting_changes
+from web import (
+    assets,
+    changes,
+    child_pages,
+    errors,
+    exports,
+    fork_changes,
+    hand_changes,
+    routes,
+    sessions,
+    setting_changes,
+)
 from web.channel import Channels
 from web.checkpoint_changes import end_stage, resume_task
 from web.guard import Guard
 from web.note_changes import forget_note, show_notes
 from web.pages import Pages
+from web.sending_changes import send_again, show_sending
 from web.settings import WebSettings
 from web.site import Site
 from web.trust_changes import answer_trust
@@ -75,6 +87,8 @@ def _pages() -> list[BaseRoute]:
         Route("/sessions", sessions.show),
         Route("/s/{session}/delete", sessions.ask_to_delete),
         Route("/s/{session}/export.jsonl", sessions.export),
+        Route("/s/{session}/export.html", exports.as_html),
+        Route("/s/{session}/export.atif.json", exports.as_atif),
         Route("/s/{session}", routes.session_page),
         Route("/s/{session}/panel", routes.panel),
         Route("/s/{session}/dry-run", routes.dry_run),
@@ -88,6 +102,7 @@ def _pages() -> list[BaseRoute]:
         Route("/s/{session}/by-hand", hand_changes.preview),
         Route("/s/{session}/numbers", routes.session_page),
         Route("/s/{session}/notes", show_notes),
+        Route("/s/{session}/sending", show_sending),
         Route("/s/{session}/settings.toml", setting_changes.settings_file),
         Route("/healthz", routes.health),
         Route("/favicon.ico", routes.no_icon),
@@ -116,6 +131,7 @@ def _changes() -> list[BaseRoute]:
         Route("/s/{session}/preset", setting_changes.choose_preset, methods=["POST"]),
         Route("/s/{session}/extensions", setting_changes.change_extensions, methods=["POST"]),
         Route("/s/{session}/fault", setting_changes.choose_fault, methods=["POST"]),
+        Route("/s/{session}/sending", send_again, methods=["POST"]),
         Route("/s/{session}/trust", answer_trust, methods=["POST"]),
         Route("/s/{session}/notes", forget_note, methods=["POST"]),
         Route("/preferences", changes.prefer, methods=["POST"]),

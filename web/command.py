@@ -16,6 +16,8 @@ from web.settings import TextSize, Theme
 from web.words import LANGUAGES, Language, Words
 
 # A session setting: the option that asks for it, its name, and its number or None where it is no whole number.
+# How a session can be exported.
+FORMS = ("jsonl", "html", "atif", "otlp")
 Given = tuple[str, str, int | None]
 
 
@@ -29,7 +31,8 @@ def read_arguments(words: Words) -> argparse.Namespace:
         return str(words.t(f"option.{key}").unescape())
 
     parser = argparse.ArgumentParser(prog="server.py", description=told("description"))
-    parser.add_argument("command", nargs="?", choices=["doctor"], metavar="doctor", help=told("doctor"))
+    named = {"choices": ["doctor", "export"], "metavar": "doctor|export"}
+    parser.add_argument("command", nargs="?", **named, help=told("doctor"))
     parser.add_argument("--lab", metavar="NN", help=told("lab"))
     parser.add_argument("--ext", action="append", default=[], metavar="NAME", help=told("ext"))
     parser.add_argument("--host", default="127.0.0.1", help=told("host"))
@@ -54,7 +57,17 @@ def read_arguments(words: Words) -> argparse.Namespace:
     parser.add_argument("--database", metavar="URL", help=told("database"))
     parser.add_argument("--offline-assets", action="store_true", help=told("offline_assets"))
     parser.add_argument("--list", action="store_true", help=told("list"))
+    _add_export(parser, told)
     return parser.parse_args()
+
+
+def _add_export(parser: argparse.ArgumentParser, told: Callable[[str], str]) -> None:
+    """Add what only `export` takes."""
+    parser.add_argument("session", nargs="?", metavar="SESSION", help=told("session"))
+    parser.add_argument("--as", dest="form", choices=FORMS, default=FORMS[0], help=told("as"))
+    parser.add_argument("--out", metavar="FILE", help=told("out"))
+    parser.add_argument("--force", action="store_true", help=told("force"))
+    parser.add_argument("--endpoint", metavar="URL", default="", help=told("endpoint"))
 
 
 def _setting(option: str, name: str = "") -> Callable[[str], Given]:

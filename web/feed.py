@@ -58,7 +58,8 @@ def past_of(session: Shown, viewer: Viewer, before: int) -> str:
 def render_row(session: Shown, row: Row, viewer: Viewer) -> Markup:
     """Return one row as HTML; the row of a call that was handed on holds what its sub-agent does while it works."""
     child = child_of_call(session, row.event, row.until)
-    rows = render_inside(child, viewer) if child and child.status != "idle" and viewer.view == "full" else ""
+    inside = child and (child.status != "idle" or viewer.whole) and viewer.view == "full"
+    rows = render_inside(child, viewer) if child and inside else ""
     told = {"row": row, "event": row.event, "session_id": session.id, "child": child, "rows": rows}
     told["doing"] = doing_of(child, viewer) if child else ""
     return Markup(viewer.page(f"events/{row.name}.html", **told))
@@ -109,7 +110,7 @@ def cut_of(session: Shown, last: int) -> Cut | None:
 def _part(session: Shown, viewer: Viewer, last: int) -> list[Markup]:
     """Return the link to what lies before, and the rows up to `last`."""
     model = viewer.view == "model"
-    first, most = model_start(session.state) if model else 1, ROWS if viewer.nested else PAGE
+    first, most = model_start(session.state) if model else 1, ROWS if viewer.nested and not viewer.whole else PAGE
     part = part_before(session, last, first, most)
     records = part.records
     if model:

@@ -1,6 +1,6 @@
 """Renders Markdown that nobody vouches for: a model's reply, or a lab's text. The only user of markdown-it-py.
 
-HTML in it stays text, links go to http, https and mailto only, and no picture is ever loaded.
+HTML in it stays text, links go to http, https and mailto only, and no picture is ever loaded from another host.
 """
 
 import functools
@@ -13,14 +13,17 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 _SAFE_LINK = re.compile(r"(https?://|mailto:)", re.IGNORECASE)
+# A picture of ours, as a lab's text in its folder names it.
+_OURS = re.compile(r"\.\./\.\.(/static/pictures/[\w-]+\.(?:png|webp))")
 
 
-def render_markdown(text: str, *, top: int = 3) -> Markup:
+def render_markdown(text: str, *, top: int = 3, pictures: bool = False) -> Markup:
     """Return `text` as HTML that is safe to show: "a **b**" -> "<p>a <strong>b</strong></p>".
 
     Its highest heading becomes one of level `top`, so that the page's own order of headings stays whole.
+    pictures: those of `static/pictures` are shown, each as a link to itself.
     """
-    parser, env = _parser(), {}
+    parser, env = _parser(), {"pictures": pictures}
     tokens = parser.parse(text, env)
     headings = [token for token in tokens if token.type in ("heading_open", "heading_close")]
     shift = top - min((int(token.tag[1:]) for token in headings), default=top)
@@ -51,7 +54,7 @@ def _parser() -> MarkdownIt:
 
 
 def _allowed(address: str) -> bool:
-    return bool(_SAFE_LINK.match(address.strip()))
+    return bool(_SAFE_LINK.match(address.strip()) or _OURS.fullmatch(address))
 
 
 def _make_safe(state: StateCore) -> None:
@@ -63,14 +66,14 @@ def _make_safe(state: StateCore) -> None:
         if token.type == "fence":
             token.info = ""
         if token.children is not None:
-            token.children = _inline(token.children)
+            token.children = _inline(token.children, pictures=state.env.get("pictures", False))
 
 
-def _inline(tokens: Sequence[Token]) -> list[Token]:
+def _inline(tokens: Sequence[Token], *, pictures: bool) -> list[Token]:
     safe: list[Token] = []
     for token in tokens:
         if token.type == "image":
-            safe += _image(token)
+            safe += _own_picture(token) if pictures and _OURS.fullmatch(str(token.attrGet("src"))) else _image(token)
         else:
             if token.type == "link_open":
                 token.attrSet("rel", "noopener noreferrer")
@@ -84,3 +87,11 @@ def _image(token: Token) -> list[Token]:
     name = Token("code_inline", "code", 0)
     name.content = f"{token.content or '…'} · {token.attrGet('src') or ''}"
     return [name]
+
+
+def _own_picture(token: Token) -> list[Token]:
+    """Return a picture of ours, and around it a link to it: in a narrow column it is small."""
+    src = str(token.attrGet("src")).removeprefix("../..")
+    token.attrs |= {"src": src, "loading": "lazy"}
+    link = Token("link_open", "a", 1, {"href": src, "target": "_blank", "rel": "noopener"})
+    return [link, token, Token("link_close", "a", -1)]

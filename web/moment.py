@@ -1,15 +1,16 @@
 """A session as it was at one moment: the same pages show it, from the events up to then and nothing else."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from harness import events as e
 from harness.children import ChildRecords
+from harness.combining import combined, load_all
 from harness.context import Entry
 from harness.discovery import Lab
-from harness.hooks import Compacting, Extension
+from harness.hooks import Compacting, Extension, strategy_of
 from harness.journal import Recorded
 from harness.replay import State, fold
 from harness.session import Session
@@ -119,6 +120,13 @@ async def moment_of(session: Session, at: int) -> Moment:
     numbered = ((each.seq, each.event) for each in records)
     state = await asyncio.to_thread(fold, numbered, known, inside)
     return Moment(session.id, session.lab, state, records, session.strategy, session.extensions)
+
+
+def moment_from(session: str, lab: Lab, labs: Mapping[str, Lab], records: Sequence[Recorded]) -> Moment:
+    """Return a session that is not open, after all of its events. Blocking. LabError: an extension is not there."""
+    state = fold((each.seq, each.event) for each in records)
+    extensions = load_all(combined(labs, lab, state.extensions))
+    return Moment(session, lab, state, records, strategy_of(extensions), extensions)
 
 
 def _measured(state: State) -> dict[int, Entry]:

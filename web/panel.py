@@ -19,8 +19,10 @@ from web.lost import LostView, lost_view
 from web.message_lines import MessageLines, message_lines
 from web.presets import PresetView, presets_of
 from web.request_view import RequestView, request_view
+from web.sending import SendingView, sending_view
 from web.shown import Shown
 from web.threshold import Threshold, threshold_of
+from web.trace import TraceView, trace_view
 from web.trust import trust_of
 from web.units import Unit, call_value
 from web.viewer import Viewer
@@ -67,6 +69,8 @@ class Panel:
     request: RequestView | None
     lost: LostView | None
     children: ChildrenView | None
+    trace: TraceView | None
+    sending: SendingView | None
     ended: bool = False
     asks: bool = False
 
@@ -126,6 +130,8 @@ def panel_of(session: Shown, viewer: Viewer) -> Panel:
         request=request_view(session, viewer) if viewer.tab == "diff" else None,
         lost=lost_view(session, viewer) if viewer.tab == "lost" else None,
         children=children_view(session.state) if viewer.tab == "now" else None,
+        trace=trace_view(session, viewer) if viewer.tab == "trace" else None,
+        sending=sending_view(session, viewer),
         ended=isinstance(session, ChildShown) and session.ended,
         asks=not viewer.at and (trust := trust_of(session)) is not None and trust.asks,
     )

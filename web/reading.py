@@ -21,7 +21,7 @@ class Reading:
     def __init__(self, channel: Channel, viewer: Viewer, after: int) -> None:
         self._channel, self._session, self._viewer = channel, channel.session, viewer
         self._variant: Variant = (viewer.language, viewer.view, viewer.tab, viewer.scale, viewer.unit)
-        self._variant += (viewer.facts, str(viewer.compaction), str(viewer.part))
+        self._variant += (viewer.facts, *map(str, (viewer.compaction, viewer.part, viewer.task, viewer.lines)))
         self.after = min(after, self._session.committed)
         self._panel_after, self._panel_sent, self._panel_due = self.after, 0.0, 0.0
         self._live = self._call_at(self.after)

@@ -14,6 +14,7 @@ from harness.problems import Problem
 from harness.session_list import read_session, read_sessions
 from web.changes import done, own_page
 from web.errors import PageError
+from web.exports import file_name
 from web.routes import number, open_session
 from web.session_lines import render_deletion, render_sessions
 from web.site import site_of
@@ -79,8 +80,7 @@ async def export(request: Request) -> Response:
         pieces = await asyncio.to_thread(export_session, site_of(request).library.journal, session_id)
     except KeyError:
         raise PageError(404, "no_session") from None
-    # An id that the journal knows is one of ours: letters, digits, "-" and "_".
-    name = {"content-disposition": f'attachment; filename="context-lab-{session_id}.jsonl"'}
+    name = {"content-disposition": f'attachment; filename="{file_name(session_id, "jsonl")}"'}
     return StreamingResponse(pieces, headers=name, media_type="application/jsonl; charset=utf-8")
 
 

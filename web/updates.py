@@ -97,7 +97,11 @@ def render_panel_updates(session: Shown, viewer: Viewer) -> list[Update]:
     }
     places = {"meter": "meter", "panel": "panel", "budget": "budget", "stepper": "stepper"}
     places |= {"samples": "guide-samples", "ticks": "guide-ticks"}
-    return [Update(target, viewer.block("session.html", block, **context), "morph") for block, target in places.items()]
+    updates = [Update(name, viewer.block("session.html", block, **context), "morph") for block, name in places.items()]
+    if panel.sending and panel.sending.live:
+        # A new element looks again, in a while, how the sending stands.
+        updates.append(Update("sending", viewer.block("session.html", "sending", **context), "replace"))
+    return updates
 
 
 def render_failure(session: Shown, viewer: Viewer) -> list[Update]:

@@ -15,7 +15,7 @@ from web.units import UNITS, Unit, bare, sized
 from web.words import Language, Words, language_of
 
 View = Literal["full", "model"]
-Tab = Literal["now", "turns", "diff", "lost"]
+Tab = Literal["now", "turns", "diff", "lost", "trace"]
 Scale = Literal["true", "equal"]
 Facts = Literal["few", "user", "constraint", "error", "command", "path", "identifier", "number", "url"]
 THEMES: tuple[Theme, ...] = get_args(Theme)
@@ -28,7 +28,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "facts": get_args(Facts),
 }
 # Journal numbers and other numbers that the address may name; 0 is none.
-NUMBERS = ("at", "compaction", "part")
+NUMBERS = ("at", "compaction", "part", "task", "lines")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,9 @@ class Viewer:
     `assets` tells the scripts where the page's parts come from. `at`: the journal number of the moment that the
     page shows, 0 for now; a page of a past moment stands still and changes nothing. `facts`, `compaction` and `part`
     say what the tab "What was lost" shows: which group, of which compaction (0: the newest), which part of a long one.
+    task, lines: what the tab "Trace" shows: which task, and up to which line of a long one; 0 for the newest.
     child: the sub-agent whose rows are shown, 0 for the session's own; nested: inside the row of its call.
+    whole: nothing can be asked for later, so that all of it must be there.
     """
 
     pages: Pages
@@ -60,8 +62,11 @@ class Viewer:
     at: int = 0
     compaction: int = 0
     part: int = 0
+    task: int = 0
+    lines: int = 0
     child: int = 0
     nested: bool = False
+    whole: bool = False
     nonce: str = ""
     form_token: str = ""
     scripts: tuple[Script, ...] = ()

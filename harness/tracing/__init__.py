@@ -1,0 +1,1 @@
+"""The third reading of a session's events: what was worked on, when, and inside of what."""
