@@ -239,7 +239,8 @@ def test_the_same_extension_twice_counts_once_and_a_broken_one_is_reported(tmp_p
     (broken / "lab.toml").write_text(f'demo = "incident-log"\ntitle = {words}\ngoal = {words}\n')
     (broken / "extension.py").write_text(
         "async def on_stop(agent):\n    raise RuntimeError('oh')\n\n"
-        "def on_event(happened):\n    if type(happened.recorded.event).__name__ == 'TaskStarted':\n        raise ValueError('no')\n"
+        "def on_event(happened):\n"
+        "    if type(happened.recorded.event).__name__ == 'TaskStarted':\n        raise ValueError('no')\n"
     )
 
     async def scenario() -> None:
