@@ -10,6 +10,7 @@ import pytest
 
 from harness import by_hand
 from harness import events as e
+from harness.calls import CHANGED
 from harness.context import Entry, make_entry
 from harness.copies.fork import fork
 from harness.exchange.transfer import bring_in, export
@@ -149,7 +150,7 @@ def test_a_note_that_changed_while_it_was_asked_for_is_left(tmp_path: Path) -> N
             (place(opened) / "the-tide-board.md").write_text("# The tide board\n\nother words")
             assert session.waiting and session.answer(session.waiting.call_id, True)
             await until(lambda: session.status == "idle")
-            assert "changed meanwhile" in events(session, e.ToolEnded)[0].text
+            assert events(session, e.ToolEnded)[0].text == CHANGED
             assert look(place(opened)).notes[0].text == "other words"
 
     asyncio.run(scenario())
