@@ -116,7 +116,7 @@ def test_it_works_by_keyboard_and_without_javascript(chromium: Browser, web: Web
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(rf"/sessions\?q=WHICH\+only#session-{session.id}$"))
     assert "The log of May" in row(page, session.id)
-    page.locator("summary").click()
+    page.locator("summary").filter(has_text="Rename").click()
     page.get_by_label("New name").fill("")
     follow(page, page.get_by_role("button", name="Save"))
     assert name in row(page, session.id)
@@ -130,15 +130,18 @@ def test_a_session_goes_out_as_a_file_and_comes_in_again(
     page: Page, web: Web, session: Session, tmp_path: Path
 ) -> None:
     page.goto(f"{web.address}/s/{session.id}")
+    page.locator(".hand-on summary").click()
     with page.expect_download() as waiting:
-        page.get_by_role("link", name="Export this session").click()
+        page.locator(".hand-on").get_by_role("link", name="JSONL").click()
     file = tmp_path / waiting.value.suggested_filename
     waiting.value.save_as(file)
     assert file.name == f"context-lab-{session.id}.jsonl"
     original = page.locator("[data-event]").evaluate_all("rows => rows.map(row => row.innerText)")
     page.goto(f"{web.address}/sessions")
+    line = page.locator(f"#session-{session.id}")
+    line.locator("summary").filter(has_text="Export").click()
     with page.expect_download() as waiting:
-        page.locator(f"#session-{session.id}").get_by_role("link", name="Export").click()
+        line.get_by_role("link", name="JSONL").click()
     assert Path(waiting.value.path()).read_bytes() == file.read_bytes()
     page.get_by_label("File").set_input_files(str(file))
     page.get_by_role("button", name="Import").click()
