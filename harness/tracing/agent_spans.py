@@ -57,6 +57,7 @@ class AgentSpans:
     asks: dict[str, Span] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
     answer: str = ""
+    worked: float = 0  # until when any call of the turn was worked on; calls side by side end in any order
 
     def begin(self, at: At, kind: Kind, name: str, event: e.Event, parent: Span | None) -> Span:
         """Open a span that begins with `event`."""
@@ -129,8 +130,9 @@ class AgentSpans:
             span.begin, span.tool = end, at.taken.tool if at.taken else None
             yield from self.end(span, end, event, "" if event.ok else cut_short or "not_run")
         self.waiting.discard(event.call_id)
+        self.worked = max(self.worked, end)
         if not self.waiting and self.turn and not self.call:
-            yield from self.end(self.turn, end, None, cut_short)
+            yield from self.end(self.turn, self.worked, None, cut_short)
 
     def _turn(self, at: At, event: e.Event) -> Iterator[Span]:
         match event:
@@ -138,7 +140,7 @@ class AgentSpans:
                 begun = self.turn.begun if self.turn else None
                 if not (isinstance(begun, e.ModelCallStarted) and begun.turn == turn):
                     yield from self.end(self.turn, at.time)
-                    self.turn = self.begin(at, "CHAIN", f"turn {turn}", event, self.root)
+                    self.turn, self.worked = self.begin(at, "CHAIN", f"turn {turn}", event, self.root), 0
                 self.turn.fault = ""
                 self.call = self.begin(at, "LLM", f"model call {call}", event, self.turn)
                 if at.taken:
