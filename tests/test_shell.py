@@ -54,8 +54,18 @@ def running(mark: str) -> list[str]:
     return found
 
 
+BEFORE: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _others() -> None:
+    """Remember which processes other tests' servers and helpers still have: they are not this test's."""
+    BEFORE.clear()
+    BEFORE.update(process.pid for process in psutil.Process().children(recursive=True))
+
+
 def supervisors() -> list[int]:
-    mine = psutil.Process().children(recursive=True)
+    mine = [each for each in psutil.Process().children(recursive=True) if each.pid not in BEFORE]
     return [process.pid for process in mine if process.status() != psutil.STATUS_ZOMBIE]
 
 
